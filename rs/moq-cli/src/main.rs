@@ -1,0 +1,3 @@
+//! The moq command: relay, publish, subscribe, check, announced, demo.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! MPEG transport streams in and out of moq: exact import, constant-rate export, a checker.

@@ -1,0 +1,1 @@
+//! Broadcasts, tracks, groups and frames with cursors over a bounded cache; the moq-lite wire protocol.

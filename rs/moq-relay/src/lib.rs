@@ -1,0 +1,1 @@
+//! The relay: accepts sessions, authorises them, and shares one origin between them.

@@ -1,0 +1,3 @@
+//! Checks the plans kept under quest/ and lists the ones that are ready.
+
+fn main() {}
