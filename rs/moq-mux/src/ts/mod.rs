@@ -1,0 +1,9 @@
+//! Transport-stream mechanics (ISO/IEC 13818-1) without I/O, clocks or tracks.
+//!
+//! - In: [`resync`] finds the packets in bytes, [`packet`] reads one, [`psi`] and [`pes`] put the pieces of tables and
+//!   units together, [`demux`] does all of that for one programme, [`rate`] measures the multiplex.
+//! - [`clock`] is the arithmetic of 27 MHz and 90 kHz both directions share.
+
+pub mod clock;
+pub mod packet;
+pub mod psi;
