@@ -1,3 +1,20 @@
 //! The moq command: relay, publish, subscribe, check, announced, demo.
 
-fn main() {}
+mod address;
+mod args;
+mod backoff;
+mod error;
+mod input;
+mod pacing;
+mod progress;
+mod quantiles;
+mod say;
+mod table;
+mod units;
+
+use clap::Parser;
+
+fn main() {
+    let cli = args::Cli::parse();
+    println!("{cli:?}");
+}
