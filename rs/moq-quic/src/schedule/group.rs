@@ -1,0 +1,72 @@
+//! One send group as the schedule sees it.
+//!
+//! Owned by `ring`'s slab. May not know its neighbours beyond their indices.
+
+use super::{
+    config::{Direction, GroupConfig},
+    slab::NIL,
+};
+
+/// The place of the control group: the first of every schedule.
+pub(super) const CONTROL: u32 = 0;
+
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Neighbours in the round robin of its priority; `NIL` both when it is in none.
+    pub(super) next: u32,
+    pub(super) prev: u32,
+    /// Bytes it may still send in this turn; negative: bytes it owes.
+    pub(super) deficit: i32,
+    pub(super) priority: u16,
+    pub(super) weight: u8,
+    pub(super) direction: Direction,
+    pub(super) unfair: bool,
+    pub(super) closed: bool,
+    pub(super) finish: Option<usize>,
+    /// The best of its entries that may be sent; `NIL` if there is none.
+    pub(super) best: u32,
+    /// Its streams and queued datagrams, idle ones too: it is freed when closed and this is 0.
+    pub(super) members: u32,
+    /// Its streams that flow control holds and that have something to send.
+    pub(super) held: u32,
+    pub(super) datagrams: Datagrams,
+}
+
+/// The datagrams queued in one group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Datagrams {
+    pub(super) bytes: u32,
+    pub(super) oldest: u32,
+    pub(super) newest: u32,
+    /// Where the group stands in the heap of victims; `NIL` if it has no datagram.
+    pub(super) place: u32,
+}
+
+impl Group {
+    pub(super) fn new(config: GroupConfig) -> Self {
+        Self {
+            next: NIL,
+            prev: NIL,
+            deficit: 0,
+            priority: config.priority,
+            weight: config.weight.max(1),
+            direction: config.direction,
+            unfair: config.unfair,
+            closed: false,
+            finish: config.finish,
+            best: NIL,
+            members: 0,
+            held: 0,
+            datagrams: Datagrams {
+                bytes: 0,
+                oldest: NIL,
+                newest: NIL,
+                place: NIL,
+            },
+        }
+    }
+
+    pub(super) fn in_round(&self) -> bool {
+        self.next != NIL
+    }
+}
