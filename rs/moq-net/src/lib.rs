@@ -7,6 +7,7 @@
 //! | [`path`] | names of broadcasts, matched by whole segments |
 //! | [`time`] | timestamps and the scale they are counted in |
 //! | [`priority`] | how a subscriber's and a publisher's wishes become one send-group priority |
+//! | [`lite`] | the moq-lite wire protocol |
 //! | [`model`] | origin ▸ broadcast ▸ track ▸ group ▸ frame: cache, cursors, memory, demand |
 //!
 //! `model` knows no codec, no socket, no clock and no async runtime: its async functions are `poll_*` functions over
@@ -39,12 +40,14 @@
 //! ```
 
 mod error;
+pub mod lite;
 pub mod model;
 pub mod path;
 pub mod priority;
 pub mod time;
 
 pub use error::{Error, Result};
+pub use lite::version::{Version, alpns};
 pub use model::{
     Announce, Announced, Broadcast, BroadcastConsumer, Control, Datagram, Demand, Frame, Group,
     GroupConsumer, Ordered, Origin, OriginConfig, Pool, Publication, Route, Subscriber,
