@@ -1,0 +1,118 @@
+//! What a caller chooses for an endpoint and its connections, and its translation into quinn-proto's terms.
+//!
+//! Called by `driver`, and by whoever drives a sans-IO `connection`. May not know sockets or tasks.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Error,
+    tls::{Identity, Trust},
+};
+
+/// Which congestion controller decides how much may be in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// CUBIC (RFC 9438).
+    #[default]
+    Cubic,
+    /// NewReno (RFC 9002 §7).
+    NewReno,
+    /// BBR, as quinn-proto has it: its authors call it experimental.
+    Bbr,
+}
+
+/// Limits and timers of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportConfig {
+    /// The connection is given up when nothing was heard for this long. Zero: never. Default 30 s.
+    pub idle_timeout: Duration,
+    /// How long after the last packet a PING is sent to keep the connection. Default `None`.
+    pub keep_alive: Option<Duration>,
+    /// Bidirectional streams the peer may have open. Each costs some bytes from the start. Default 128.
+    pub max_bi_streams: u32,
+    /// Unidirectional streams the peer may have open. Default 256.
+    pub max_uni_streams: u32,
+    /// Bytes the peer may send on one stream ahead of the reader. Default 1.25 MB.
+    pub stream_receive_window: u32,
+    /// Bytes the peer may send ahead of the readers, over all streams. Default 16 MiB.
+    pub receive_window: u32,
+    /// Bytes that may wait in one send stream, not handed to a packet yet, before a writer has to wait. Default 256 KiB.
+    pub send_high_water: usize,
+    /// Bytes of datagrams that may wait, over all groups; above it the least important go. Default 1 MiB.
+    pub datagram_budget: usize,
+    /// Bytes of received datagrams that may wait for the reader; above it the oldest go. Default 1 MiB.
+    pub datagram_receive_budget: usize,
+    /// What is assumed of the path before it was measured. Default 333 ms (RFC 9002 §6.2.2).
+    pub initial_rtt: Duration,
+    /// Which congestion controller.
+    pub congestion: Congestion,
+    /// The most packets handed to the network in one call. What quinn-proto holds unsent is at most one packet more, so
+    /// a higher value costs urgency under load and saves calls. It is used in full only when the path is fast enough to
+    /// take it in about a millisecond. Default 10.
+    pub batch: usize,
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: None,
+            max_bi_streams: 128,
+            max_uni_streams: 256,
+            stream_receive_window: 1_250_000,
+            receive_window: 16 << 20,
+            send_high_water: 256 << 10,
+            datagram_budget: 1 << 20,
+            datagram_receive_budget: 1 << 20,
+            initial_rtt: Duration::from_millis(333),
+            congestion: Congestion::default(),
+            batch: 10,
+        }
+    }
+}
+
+/// What a server is, speaks and allows.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Its certificate and key.
+    pub identity: Identity,
+    /// The application protocols it speaks, best first.
+    pub alpn: Vec<Vec<u8>>,
+    /// Limits and timers of its connections.
+    pub transport: TransportConfig,
+}
+
+impl ServerConfig {
+    /// A server with default limits.
+    #[must_use]
+    pub fn new(identity: Identity, alpn: Vec<Vec<u8>>) -> Self {
+        Self {
+            identity,
+            alpn,
+            transport: TransportConfig::default(),
+        }
+    }
+}
+
+/// Whom a client trusts, what it speaks and allows.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// Which servers are believed to be who they say.
+    pub trust: Trust,
+    /// The application protocols it speaks, best first.
+    pub alpn: Vec<Vec<u8>>,
+    /// Limits and timers of the connection.
+    pub transport: TransportConfig,
+}
+
+impl ClientConfig {
+    /// A client with default limits.
+    #[must_use]
+    pub fn new(trust: Trust, alpn: Vec<Vec<u8>>) -> Self {
+        Self {
+            trust,
+            alpn,
+            transport: TransportConfig::default(),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The async edge on tokio.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `endpoint` | the socket: demux, connect, accept |
+//! | `connection` | one task that turns one sans-IO connection |
+//! | `group` | handles on send groups |
+//! | `send`, `recv` | the two halves of a stream, with `AsyncWrite` and `AsyncRead` |
+//! | `socket`, `udp` | what a socket must do, and UDP with segmentation offload |
+
+mod connection;
+mod endpoint;
+mod group;
+mod recv;
+mod send;
+mod socket;
+
+pub use connection::Connection;
+pub use endpoint::{Endpoint, Incoming};
+pub use group::SendGroup;
+pub use recv::RecvStream;
+pub use send::SendStream;
+pub use socket::Socket;
