@@ -18,10 +18,16 @@ mod entry;
 mod group;
 mod key;
 mod level;
+#[cfg(test)]
+mod model;
+#[cfg(any(test, feature = "sim"))]
+pub mod op;
 mod order;
 mod queue;
 mod ring;
 mod slab;
+#[cfg(test)]
+mod trace;
 
 pub use config::{Config, Direction, GroupConfig};
 pub use key::{DatagramId, GroupId, StreamKey};
@@ -29,7 +35,7 @@ pub use key::{DatagramId, GroupId, StreamKey};
 use datagram::Budget;
 use entry::{Entry, Flags, Kind, Rank};
 use group::{CONTROL, Group};
-use queue::{finishing, frame_cost};
+use queue::{Left, finishing, frame_cost};
 use ring::Rings;
 use slab::{NIL, Slab};
 
@@ -119,7 +125,10 @@ impl Schedule {
             && let Some(group) = self.group(group)
         {
             self.rings.groups[group].closed = true;
-            self.after_leaving(group);
+            self.after(Left {
+                group,
+                queued: false,
+            });
         }
     }
 
@@ -176,10 +185,10 @@ impl Schedule {
     /// Takes a stream out, whatever it has queued: it was reset, or all of it was handed over. O(log streams ready).
     pub fn close_stream(&mut self, stream: StreamKey) {
         if let Some(stream) = self.stream(stream) {
-            let group = self.detach(stream);
+            let left = self.detach(stream);
             self.entries.remove(stream);
             self.entries.shrink(0);
-            self.after_leaving(group);
+            self.after(left);
         }
     }
 
@@ -207,8 +216,8 @@ impl Schedule {
             self.set_stream_order(stream, order);
             return true;
         }
-        let from = self.detach(index);
-        self.after_leaving(from);
+        let left = self.detach(index);
+        self.after(left);
         let rank = self.rank_in(to, index, order);
         let entry = &mut self.entries[index];
         entry.group = to;
@@ -401,7 +410,10 @@ impl Schedule {
         if queued {
             let group = entry.group;
             self.rings.groups[group].held += 1;
-            self.after_leaving(group);
+            self.after(Left {
+                group,
+                queued: true,
+            });
         }
     }
 
@@ -429,5 +441,78 @@ impl Schedule {
     #[must_use]
     pub fn evicted(&self) -> Evicted {
         self.budget.evicted()
+    }
+}
+
+#[cfg(any(test, feature = "sim"))]
+impl op::Operations for Schedule {
+    fn set_quantum(&mut self, bytes: usize) {
+        Self::set_quantum(self, bytes)
+    }
+
+    fn open_group(&mut self, config: GroupConfig) -> GroupId {
+        Self::open_group(self, config)
+    }
+
+    fn close_group(&mut self, group: GroupId) {
+        Self::close_group(self, group)
+    }
+
+    fn set_group_priority(&mut self, group: GroupId, priority: u16) {
+        Self::set_group_priority(self, group, priority)
+    }
+
+    fn open_stream(&mut self, group: GroupId, order: u64) -> Option<StreamKey> {
+        Self::open_stream(self, group, order)
+    }
+
+    fn close_stream(&mut self, stream: StreamKey) {
+        Self::close_stream(self, stream)
+    }
+
+    fn set_stream_order(&mut self, stream: StreamKey, order: u64) {
+        Self::set_stream_order(self, stream, order)
+    }
+
+    fn move_stream(&mut self, stream: StreamKey, group: GroupId, order: u64) -> bool {
+        Self::move_stream(self, stream, group, order)
+    }
+
+    fn push(&mut self, stream: StreamKey, bytes: usize, fin: bool) {
+        Self::push(self, stream, bytes, fin)
+    }
+
+    fn push_datagram(
+        &mut self,
+        group: GroupId,
+        order: u64,
+        len: usize,
+        evict: impl FnMut(DatagramId),
+    ) -> Option<DatagramId> {
+        Self::push_datagram(self, group, order, len, evict)
+    }
+
+    fn remove_datagram(&mut self, datagram: DatagramId) {
+        Self::remove_datagram(self, datagram)
+    }
+
+    fn pop(&mut self, budget: usize) -> Option<Grant> {
+        Self::pop(self, budget)
+    }
+
+    fn sent(&mut self, grant: Grant, bytes: usize) {
+        Self::sent(self, grant, bytes)
+    }
+
+    fn charge_retransmit(&mut self, group: GroupId, bytes: usize) {
+        Self::charge_retransmit(self, group, bytes)
+    }
+
+    fn block(&mut self, stream: StreamKey) {
+        Self::block(self, stream)
+    }
+
+    fn unblock(&mut self, stream: StreamKey) {
+        Self::unblock(self, stream)
     }
 }

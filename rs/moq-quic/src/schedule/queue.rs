@@ -10,6 +10,13 @@ use super::{
     slab::NIL,
 };
 
+/// That something has left the part of `group` that may be sent (if `queued`) or its other part.
+#[must_use]
+pub(super) struct Left {
+    pub(super) group: u32,
+    pub(super) queued: bool,
+}
+
 /// What a frame of `bytes` is charged.
 pub(super) const fn frame_cost(bytes: usize) -> usize {
     if bytes == 0 { EMPTY_FRAME } else { bytes }
@@ -97,22 +104,27 @@ impl Schedule {
         *best = order::remove(&mut self.entries, *best, entry);
     }
 
-    /// Takes an entry out of its group, which may be dry or done then: `after_leaving` has to follow.
-    pub(super) fn detach(&mut self, entry: u32) -> u32 {
+    /// Takes an entry out of its group.
+    pub(super) fn detach(&mut self, entry: u32) -> Left {
         let Entry { group, .. } = self.entries[entry];
-        if self.entries[entry].queued() {
+        let queued = self.entries[entry].queued();
+        if queued {
             self.dequeue(entry);
         } else if self.entries[entry].held() {
             self.rings.groups[group].held -= 1;
         }
         self.rings.groups[group].members -= 1;
-        group
+        Left { group, queued }
     }
 
-    /// What follows for a group of which something has left. Dry: credit is lost, debt is not, and at the front the turn
-    /// goes on; away from the front the group keeps its place until the round reaches it. With a stream held by flow
-    /// control it is not dry and keeps its credit. Closed and empty: freed.
-    pub(super) fn after_leaving(&mut self, index: u32) {
+    /// What follows for a group something has left. Dry: credit is lost, debt is not, and if it has the turn, that passes
+    /// on; away from the front it keeps its place until the round reaches it. With a stream held by flow control it is
+    /// not dry: it keeps its credit. Closed and empty: freed.
+    pub(super) fn after(&mut self, left: Left) {
+        let Left {
+            group: index,
+            queued,
+        } = left;
         let group = &mut self.rings.groups[index];
         if group.best != NIL {
             return;
@@ -121,7 +133,7 @@ impl Schedule {
             group.deficit = group.deficit.min(0);
         }
         let done = group.closed && group.members == 0;
-        if group.in_round() && (done || self.rings.is_front(index)) {
+        if group.in_round() && (done || queued && self.rings.is_front(index)) {
             self.rings.leave(index);
         }
         if done {
@@ -131,12 +143,12 @@ impl Schedule {
     }
 
     pub(super) fn drop_datagram(&mut self, datagram: u32) {
-        let group = self.detach(datagram);
+        let left = self.detach(datagram);
         self.budget
             .remove(&mut self.rings.groups, &mut self.entries, datagram);
         self.entries.remove(datagram);
         self.entries.shrink(0);
-        self.after_leaving(group);
+        self.after(left);
     }
 
     pub(super) fn grant(&self, best: u32, most: usize) -> Grant {
@@ -187,15 +199,15 @@ impl Schedule {
 
     /// A stream has sent all it had.
     fn run_dry(&mut self, stream: u32) {
-        let entry = &self.entries[stream];
-        let group = entry.group;
-        if entry.queued() {
+        let entry = &mut self.entries[stream];
+        let (group, queued, held) = (entry.group, entry.queued(), entry.held());
+        entry.flags.clear(Flags::BACKLOG);
+        if queued {
             self.dequeue(stream);
-        } else if entry.held() {
+        } else if held {
             self.rings.groups[group].held -= 1;
         }
-        self.entries[stream].flags.clear(Flags::BACKLOG);
-        self.after_leaving(group);
+        self.after(Left { group, queued });
     }
 
     /// Charges a group; tells whether that used its credit up.
