@@ -2,7 +2,6 @@
 //! fix. Called everywhere in this crate; `main` prints it and exits with status 1.
 
 use std::io;
-use std::net::SocketAddr;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -24,11 +23,43 @@ pub(crate) enum Error {
     #[error("the reader of the output closed it")]
     OutputClosed,
 
-    #[error("cannot listen on {address}: {}", listen_cause(.cause))]
-    Listen {
-        address: SocketAddr,
-        cause: io::Error,
+    #[error("{cause}; stop what uses the port, or choose another address")]
+    Listen { cause: moq_quic::Error },
+
+    #[error(
+        "no answer from {address} in {patience} s: is a relay running there, and is UDP let through?"
+    )]
+    Silent { address: String, patience: u64 },
+
+    #[error("the certificate of {address} was refused: {cause}; {fix}")]
+    Certificate {
+        address: String,
+        cause: String,
+        fix: &'static str,
     },
+
+    #[error(
+        "{address} speaks none of the protocol versions offered; leave out --protocol, or choose another"
+    )]
+    Protocol { address: String },
+
+    #[error("cannot connect to {address}: {cause}")]
+    Connect { address: String, cause: String },
+
+    #[error(
+        "{address} refused the session: {reason}; use a path that is public there, or have it made so (--auth-public)"
+    )]
+    Unauthorized { address: String, reason: String },
+}
+
+impl Error {
+    /// Trying again later may help.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Resolve { .. } | Self::Silent { .. } | Self::Connect { .. }
+        )
+    }
 }
 
 fn read_cause(cause: &io::Error) -> String {
@@ -46,21 +77,6 @@ fn write_cause(cause: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied; choose another place".into(),
         io::ErrorKind::IsADirectory => "it is a directory; give a file name".into(),
         io::ErrorKind::StorageFull => "the disk is full; make room or write elsewhere".into(),
-        _ => cause.to_string(),
-    }
-}
-
-fn listen_cause(cause: &io::Error) -> String {
-    match cause.kind() {
-        io::ErrorKind::AddrInUse => {
-            "the port is in use; stop what listens there, or choose another port".into()
-        }
-        io::ErrorKind::AddrNotAvailable => {
-            "this machine has no such address; use one of its own, or 0.0.0.0 for all".into()
-        }
-        io::ErrorKind::PermissionDenied => {
-            "permission denied; choose a port above 1023, or run with the right to low ports".into()
-        }
         _ => cause.to_string(),
     }
 }

@@ -3,6 +3,8 @@
 mod address;
 mod args;
 mod backoff;
+mod demo;
+mod dial;
 mod error;
 mod input;
 mod pacing;

@@ -1,23 +1,27 @@
-//! Owns the options of whoever dials: the URL, whom to trust, which versions to offer.
+//! Owns the options of whoever dials: whom to trust, which versions to offer.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::Args;
+use moq_net::Version;
+use moq_quic::tls::Trust;
 
-/// Whom to dial and how.
+/// How to dial: whom to believe and what to offer.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ClientArgs {
-    /// Relay or peer to dial, such as https://127.0.0.1:4443/; its path is where names start.
-    #[arg(long, value_name = "URL")]
-    pub(crate) connect: String,
-
+pub(crate) struct DialArgs {
     #[command(flatten)]
     pub(crate) trust: TrustArgs,
 
     /// Offer only this version, given again for more; the newest is preferred.
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) protocol: Vec<Protocol>,
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    pub(crate) protocol: Vec<Version>,
+}
+
+impl DialArgs {
+    /// What to offer, best first.
+    pub(crate) fn alpn(&self) -> Vec<Vec<u8>> {
+        alpn(&self.protocol)
+    }
 }
 
 /// Whose certificate to believe.
@@ -36,21 +40,35 @@ pub(crate) struct TrustArgs {
     pub(crate) tls_root: Option<PathBuf>,
 }
 
-/// One version of the protocol, by the name it is negotiated under.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Protocol(&'static str);
-
-impl FromStr for Protocol {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = ["moq-lite-06", "moq-lite-05"];
-        known
-            .iter()
-            .find(|name| **name == text)
-            .map(|name| Self(name))
-            .ok_or_else(|| format!("not spoken here: use {}", known.join(" or ")))
+impl TrustArgs {
+    pub(crate) fn trust(&self) -> Trust {
+        match &self.tls_root {
+            Some(path) => Trust::Roots(path.clone()),
+            None if self.tls_insecure => Trust::Insecure,
+            None if self.tls_fingerprint.is_empty() => Trust::Platform,
+            None => Trust::Fingerprints(self.tls_fingerprint.clone()),
+        }
     }
+}
+
+/// The names to negotiate `wanted` by, newest first; all there are if nothing in particular is wanted.
+pub(crate) fn alpn(wanted: &[Version]) -> Vec<Vec<u8>> {
+    let chosen = |version: &Version| wanted.is_empty() || wanted.contains(version);
+    Version::ALL
+        .into_iter()
+        .filter(chosen)
+        .map(|version| version.alpn().into())
+        .collect()
+}
+
+/// Reads the name of a version, such as `moq-lite-06`.
+pub(crate) fn parse_version(text: &str) -> Result<Version, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "the versions are {}",
+            Version::ALL.map(Version::alpn).join(", ")
+        )
+    })
 }
 
 fn parse_fingerprint(text: &str) -> Result<[u8; 32], String> {

@@ -11,8 +11,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
+use moq_net::Version;
 
-pub(crate) use client::{ClientArgs, Protocol, TrustArgs};
+pub(crate) use client::{DialArgs, TrustArgs, alpn, parse_version};
 pub(crate) use server::{AuthArgs, IdentityArgs};
 
 use crate::units::{parse_duration, parse_rate, parse_size};
@@ -97,8 +98,8 @@ pub(crate) struct RelayArgs {
     pub(crate) trust: TrustArgs,
 
     /// Speak only this version, given again for more; the newest is preferred.
-    #[arg(long, value_name = "VERSION")]
-    pub(crate) protocol: Vec<Protocol>,
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    pub(crate) protocol: Vec<Version>,
 
     /// Most sessions at a time; further ones are refused.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -175,8 +176,14 @@ pub(crate) struct SubscribeArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) delay: Option<Duration>,
 
-    /// Give up if the broadcast is not there for this long; without it, waits for ever.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Give up when the broadcast has not been there for this long; 0 never gives up.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = parse_duration,
+        long_help = "Give up when the broadcast has not been there for this long; 0 never gives up \
+            [default: 30s until it has been seen once, never after that]"
+    )]
     pub(crate) timeout: Option<Duration>,
 
     /// After a clean end, wait for the next broadcast of that name instead of exiting.
@@ -199,8 +206,12 @@ pub(crate) struct CheckArgs {
 /// `moq announced`
 #[derive(Args, Debug)]
 pub(crate) struct AnnouncedArgs {
+    /// Relay or peer to dial, such as https://127.0.0.1:4443/; its path is where names start.
+    #[arg(long, value_name = "URL")]
+    pub(crate) connect: String,
+
     #[command(flatten)]
-    pub(crate) client: ClientArgs,
+    pub(crate) dial: DialArgs,
 
     /// Only what is live below this path.
     #[arg(value_name = "PREFIX", default_value = "", hide_default_value = true)]
@@ -209,7 +220,19 @@ pub(crate) struct AnnouncedArgs {
 
 /// The other end of a publisher or subscriber: dialled, or waited for.
 #[derive(Args, Debug)]
+#[group(id = "link", required = true, multiple = false, args = ["connect", "listen"])]
 pub(crate) struct LinkArgs {
+    /// Relay or peer to dial, such as https://127.0.0.1:4443/; its path is where names start.
+    #[arg(long, value_name = "URL")]
+    pub(crate) connect: Option<String>,
+
+    /// Wait here for peers to dial instead; needs a certificate.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+
     #[command(flatten)]
-    pub(crate) client: ClientArgs,
+    pub(crate) dial: DialArgs,
+
+    #[command(flatten)]
+    pub(crate) identity: IdentityArgs,
 }

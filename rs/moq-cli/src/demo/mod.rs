@@ -1,0 +1,4 @@
+//! demo
+mod ledger;
+mod report;
+mod tap;

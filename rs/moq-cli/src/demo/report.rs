@@ -1,0 +1,291 @@
+//! Owns what a demo says at the end: the numbers, the verdict and why, for a person or as JSON.
+//! Called by `demo`, which fills it in; measures nothing itself.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::ledger::{Balance, Tally};
+use crate::table::{Align, Table};
+use crate::units;
+
+/// Everything a demo found.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    /// What was sent.
+    pub(crate) input: String,
+    /// Where it was written.
+    pub(crate) output: String,
+    /// How long it took.
+    pub(crate) seconds: f64,
+    pub(crate) tracks: Vec<TrackReport>,
+    pub(crate) transport: Transport,
+    pub(crate) mux: Mux,
+    /// What was wrong; empty if nothing.
+    pub(crate) problems: Vec<String>,
+    /// Whether nothing was.
+    pub(crate) passed: bool,
+}
+
+/// One track, from the importer to the exporter.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TrackReport {
+    pub(crate) name: String,
+    pub(crate) groups: Tally,
+    pub(crate) frames: Tally,
+    /// Frames that came out with another time or payload, or from nowhere.
+    pub(crate) changed: u64,
+    /// Payload bytes sent.
+    pub(crate) bytes: u64,
+    /// From publish to delivery; null if nothing was delivered.
+    pub(crate) latency_p50_ms: Option<f64>,
+    pub(crate) latency_p99_ms: Option<f64>,
+    /// Whether the output file has the same frames at the same distances in time.
+    pub(crate) written_identical: bool,
+}
+
+/// Both hops together: publisher to relay, relay to subscriber.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Transport {
+    /// UDP payload bytes, both directions.
+    pub(crate) sent_bytes: u64,
+    pub(crate) sent_packets: u64,
+    pub(crate) lost_packets: u64,
+    /// Stream bytes sent again.
+    pub(crate) retransmitted_bytes: u64,
+}
+
+/// The transport stream that was written.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Mux {
+    /// Bits per second.
+    pub(crate) rate: f64,
+    pub(crate) bytes: u64,
+    /// Share of null packets, 0 to 1.
+    pub(crate) null_share: f64,
+    pub(crate) pcr_interval_max_ms: f64,
+    /// Furthest any clock reference is from its byte position.
+    pub(crate) pcr_error_max_ns: f64,
+}
+
+impl TrackReport {
+    pub(crate) fn new(balance: &Balance, written_identical: bool) -> Self {
+        let millis = |percent| {
+            balance
+                .latency
+                .quantile(percent)
+                .map(|at| at.as_secs_f64() * 1e3)
+        };
+        Self {
+            name: balance.name.clone(),
+            groups: balance.groups,
+            frames: balance.frames,
+            changed: balance.changed,
+            bytes: balance.bytes,
+            latency_p50_ms: millis(50),
+            latency_p99_ms: millis(99),
+            written_identical,
+        }
+    }
+
+    /// What is wrong with the track, in words.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let Self { name, frames, .. } = self;
+        let mut problems = Vec::new();
+        if frames.sent == 0 {
+            problems.push(format!("{name}: no frame was sent"));
+        }
+        if frames.lost > 0 {
+            problems.push(format!(
+                "{name}: {} of {} frames lost",
+                frames.lost, frames.sent
+            ));
+        }
+        if self.changed > 0 {
+            problems.push(format!(
+                "{name}: {} frames changed on the way",
+                self.changed
+            ));
+        }
+        if !self.written_identical {
+            problems.push(format!(
+                "{name}: the output has other frames than the input"
+            ));
+        }
+        problems
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.table())?;
+        let Transport {
+            sent_bytes,
+            sent_packets,
+            lost_packets,
+            retransmitted_bytes,
+        } = self.transport;
+        writeln!(
+            f,
+            "network  {} in {} packets over two hops, {} packets lost, {} sent again",
+            units::bytes(sent_bytes),
+            units::count(sent_packets),
+            units::count(lost_packets),
+            units::bytes(retransmitted_bytes),
+        )?;
+        let Mux {
+            rate,
+            bytes,
+            null_share,
+            pcr_interval_max_ms,
+            pcr_error_max_ns,
+        } = self.mux;
+        writeln!(
+            f,
+            "output   {}: {} at a constant {}, {:.1} % null packets",
+            self.output,
+            units::bytes(bytes),
+            units::rate(rate),
+            null_share * 100.0,
+        )?;
+        writeln!(
+            f,
+            "clock    a reference every {pcr_interval_max_ms:.1} ms at most, off by {pcr_error_max_ns:.0} ns at most",
+        )?;
+        writeln!(f)?;
+        for problem in &self.problems {
+            writeln!(f, "problem  {problem}")?;
+        }
+        let took = units::duration(Duration::from_secs_f64(self.seconds));
+        if self.passed {
+            write!(f, "verdict  PASS: everything arrived unchanged, in {took}")
+        } else {
+            write!(
+                f,
+                "verdict  FAIL: {} problems, after {took}",
+                self.problems.len()
+            )
+        }
+    }
+}
+
+impl Report {
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            ("track", Align::Left),
+            ("groups", Align::Right),
+            ("frames sent", Align::Right),
+            ("delivered", Align::Right),
+            ("lost", Align::Right),
+            ("bytes", Align::Right),
+            ("latency p50", Align::Right),
+            ("p99", Align::Right),
+            ("output", Align::Left),
+        ]);
+        for track in &self.tracks {
+            let latency = |millis: Option<f64>| match millis {
+                Some(millis) => units::duration(Duration::from_secs_f64(millis / 1e3)),
+                None => "-".into(),
+            };
+            let groups = match track.groups.lost {
+                0 => units::count(track.groups.sent),
+                _ => format!("{}/{}", track.groups.delivered, track.groups.sent),
+            };
+            table.row([
+                track.name.clone(),
+                groups,
+                units::count(track.frames.sent),
+                units::count(track.frames.delivered),
+                units::count(track.frames.lost),
+                units::bytes(track.bytes),
+                latency(track.latency_p50_ms),
+                latency(track.latency_p99_ms),
+                if track.written_identical {
+                    "identical"
+                } else {
+                    "DIFFERS"
+                }
+                .into(),
+            ]);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::ledger::{Ledger, Place, Sighting};
+
+    fn report(delivered: u64) -> Report {
+        let mut ledger = Ledger::default();
+        let track = ledger.open("0.avc3");
+        for index in 0..10 {
+            let seen = |at| Sighting {
+                at: Duration::from_micros(at),
+                print: index,
+                bytes: 1000,
+            };
+            let place = Place { group: 0, index };
+            ledger.sent(track, place, seen(0));
+            if index < delivered {
+                ledger.delivered(track, place, seen(1500));
+            }
+        }
+        let tracks = vec![TrackReport::new(&ledger.balances()[0], delivered == 10)];
+        let problems: Vec<_> = tracks.iter().flat_map(TrackReport::problems).collect();
+        Report {
+            input: "in.ts".into(),
+            output: "out.ts".into(),
+            seconds: 10.0,
+            tracks,
+            transport: Transport::default(),
+            mux: Mux {
+                rate: 2e6,
+                bytes: 2_500_000,
+                null_share: 0.25,
+                pcr_interval_max_ms: 25.0,
+                pcr_error_max_ns: 18.5,
+            },
+            passed: problems.is_empty(),
+            problems,
+        }
+    }
+
+    #[test]
+    fn a_whole_delivery_passes() {
+        let text = report(10).to_string();
+        assert!(
+            text.contains("0.avc3       1           10         10     0  10.0 kB"),
+            "{text}"
+        );
+        assert!(text.contains("1.50 ms"), "{text}");
+        assert!(
+            text.ends_with("PASS: everything arrived unchanged, in 10.0 s"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_loss_fails_and_is_named() {
+        let text = report(7).to_string();
+        assert!(
+            text.contains("problem  0.avc3: 3 of 10 frames lost"),
+            "{text}"
+        );
+        assert!(
+            text.contains("0/1"),
+            "a group is delivered when all its frames are: {text}"
+        );
+        assert!(text.contains("verdict  FAIL: 2 problems"), "{text}");
+    }
+
+    #[test]
+    fn nothing_delivered_has_no_latency() {
+        let json = serde_json::to_value(report(0)).unwrap();
+        assert!(json["tracks"][0]["latency_p50_ms"].is_null());
+        assert_eq!(json["passed"], false);
+        assert_eq!(json["tracks"][0]["frames"]["lost"], 10);
+    }
+}

@@ -1,0 +1,170 @@
+//! Owns the two places where a demo looks at frames passing: beside the importer, and where the
+//! exporter reads. Called by `demo`. Both only read what is cached there anyway: neither copies a
+//! payload, and the far one shares the exporter's subscription.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use moq_net::{BroadcastConsumer, Frame, GroupConsumer, Subscriber, Subscription};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::ledger::{Ledger, Place, Sighting};
+
+/// The ledger both taps write, and the clock they write by. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Books {
+    ledger: Arc<Mutex<Ledger>>,
+    changed: Arc<Notify>,
+    start: Instant,
+}
+
+impl Books {
+    pub(crate) fn new(start: Instant) -> Self {
+        Self {
+            ledger: Arc::default(),
+            changed: Arc::default(),
+            start,
+        }
+    }
+
+    /// Time since the start.
+    pub(crate) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Looks at the ledger, or writes it.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
+        // A panic elsewhere can't leave it half written: each entry is one insertion.
+        act(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until at most `bytes` of payload are sent and not delivered.
+    pub(crate) async fn outstanding_below(&self, bytes: u64) {
+        loop {
+            let changed = self.changed.notified();
+            if self.with(|ledger| ledger.outstanding()) <= bytes {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// Looks at what an importer writes, without waiting: right after each piece of input, so that the
+/// time of a frame is the time it was written.
+pub(crate) struct NearTap {
+    books: Books,
+    consumer: BroadcastConsumer,
+    tracks: Vec<NearTrack>,
+}
+
+struct NearTrack {
+    name: String,
+    account: usize,
+    subscriber: Subscriber,
+    open: Vec<GroupConsumer>,
+}
+
+impl NearTap {
+    pub(crate) fn new(books: Books, consumer: BroadcastConsumer) -> Self {
+        Self {
+            books,
+            consumer,
+            tracks: Vec::new(),
+        }
+    }
+
+    /// Looks at the track `name` from now on. Does nothing if it does already.
+    pub(crate) fn open(&mut self, name: &str) -> Result<(), moq_net::Error> {
+        if self.tracks.iter().any(|track| track.name == name) {
+            return Ok(());
+        }
+        let subscriber = self.consumer.subscribe(name, Subscription::everything())?;
+        let account = self.books.with(|ledger| ledger.open(name));
+        self.tracks.push(NearTrack {
+            name: name.into(),
+            account,
+            subscriber,
+            open: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Books every frame written since the last call as sent at `at`. O(frames + open groups).
+    pub(crate) fn drain(&mut self, at: Duration) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for track in &mut self.tracks {
+            while let Poll::Ready(Ok(Some(group))) = track.subscriber.poll_recv_group(&mut cx) {
+                track.open.push(group);
+            }
+            track.open.retain_mut(|group| {
+                loop {
+                    let place = Place {
+                        group: group.sequence(),
+                        index: group.frame_index(),
+                    };
+                    match group.poll_read_frame(&mut cx) {
+                        Poll::Ready(Ok(Some(frame))) => {
+                            let seen = sighting(&frame, at);
+                            self.books
+                                .with(|ledger| ledger.sent(track.account, place, seen));
+                        }
+                        Poll::Ready(_) => return false,
+                        Poll::Pending => return true,
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Books every frame of the track `name` as delivered when it comes, until the track ends.
+pub(crate) async fn watch_far(books: Books, consumer: BroadcastConsumer, name: String) {
+    let account = books.with(|ledger| ledger.open(&name));
+    let Ok(mut subscriber) = consumer.subscribe(&name, Subscription::everything()) else {
+        return;
+    };
+    let mut reading = FuturesUnordered::new();
+    let mut more = true;
+    while more || !reading.is_empty() {
+        tokio::select! {
+            group = subscriber.recv_group(), if more => match group {
+                Ok(Some(group)) => reading.push(watch_group(&books, account, group)),
+                // What was lost shows in the books, whatever the reason.
+                Ok(None) | Err(_) => more = false,
+            },
+            Some(()) = reading.next(), if !reading.is_empty() => {}
+        }
+    }
+}
+
+async fn watch_group(books: &Books, account: usize, mut group: GroupConsumer) {
+    loop {
+        let place = Place {
+            group: group.sequence(),
+            index: group.frame_index(),
+        };
+        let Ok(Some(frame)) = group.read_frame().await else {
+            return;
+        };
+        let seen = sighting(&frame, books.now());
+        books.with(|ledger| ledger.delivered(account, place, seen));
+        books.changed.notify_waiters();
+    }
+}
+
+fn sighting(frame: &Frame, at: Duration) -> Sighting {
+    let mut hasher = DefaultHasher::new();
+    frame.timestamp.value().hash(&mut hasher);
+    frame.payload.hash(&mut hasher);
+    Sighting {
+        at,
+        print: hasher.finish(),
+        bytes: frame.payload.len() as u64,
+    }
+}
