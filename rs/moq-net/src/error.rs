@@ -67,6 +67,9 @@ pub enum Error {
     /// The track or broadcast has ended: nothing can be added.
     #[error("already closed: nothing can be added")]
     Closed,
+    /// The session was closed on this side.
+    #[error("the session was closed here")]
+    LocallyClosed,
     /// The producer went away without finishing.
     #[error("the producer went away before finishing")]
     Dropped,
@@ -108,7 +111,7 @@ impl Error {
         match self {
             Self::Cancel => 0x01,
             Self::Timeout => 0x02,
-            Self::Session { .. } | Self::Transport(_) => 0x03,
+            Self::Session { .. } | Self::Transport(_) | Self::LocallyClosed => 0x03,
             Self::GoingAway => 0x04,
             Self::Lagged => 0x05,
             Self::Decode(_) | Self::ProtocolViolation(_) => 0x12,
@@ -154,7 +157,7 @@ impl Error {
     #[must_use]
     pub fn session_code(&self) -> u64 {
         match self {
-            Self::Cancel | Self::Closed => 0x00,
+            Self::Cancel | Self::Closed | Self::LocallyClosed => 0x00,
             Self::Unauthorized => 0x02,
             Self::Decode(_) | Self::ProtocolViolation(_) => 0x03,
             Self::GoingAway => 0x10,

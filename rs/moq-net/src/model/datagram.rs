@@ -1,4 +1,9 @@
-//! One-frame groups sent unreliably.
+//! One-frame groups sent unreliably, and the short ring they wait in.
+//!
+//! Owns the ring: 64 places, the oldest goes, the writer never waits. Called by the track with its lock held. Datagrams
+//! share the sequence space of groups but are not cached: a reader sees those sent after it subscribed.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 
@@ -6,6 +11,9 @@ use crate::Timestamp;
 
 /// Largest datagram payload, in bytes.
 pub const MAX_DATAGRAM_BYTES: usize = 1200;
+
+/// How many datagrams wait for slow readers.
+const RING: usize = 64;
 
 /// A datagram of a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,4 +24,58 @@ pub struct Datagram {
     pub timestamp: Timestamp,
     /// The payload, at most [`MAX_DATAGRAM_BYTES`].
     pub payload: Bytes,
+}
+
+/// See the file's head.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    /// Position of the first datagram here; positions only grow.
+    first: u64,
+    waiting: VecDeque<Datagram>,
+}
+
+impl Ring {
+    /// Where a new reader starts: after everything here.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.waiting.len() as u64
+    }
+
+    pub(super) fn push(&mut self, datagram: Datagram) {
+        if self.waiting.len() == RING {
+            self.waiting.pop_front();
+            self.first += 1;
+        }
+        self.waiting.push_back(datagram);
+    }
+
+    /// The first datagram at or after `position`, and its position.
+    pub(super) fn at_or_after(&self, position: u64) -> Option<(u64, &Datagram)> {
+        let position = position.max(self.first);
+        let index = usize::try_from(position - self.first).ok()?;
+        self.waiting.get(index).map(|datagram| (position, datagram))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(sequence: u64) -> Datagram {
+        Datagram {
+            sequence,
+            timestamp: Timestamp::ZERO,
+            payload: Bytes::new(),
+        }
+    }
+
+    #[test]
+    fn the_oldest_goes_when_the_ring_is_full() {
+        let mut ring = Ring::default();
+        for sequence in 0..RING as u64 + 3 {
+            ring.push(datagram(sequence));
+        }
+        assert_eq!(ring.at_or_after(0), Some((3, &datagram(3))));
+        assert_eq!(ring.end(), RING as u64 + 3);
+        assert_eq!(ring.at_or_after(ring.end()), None);
+    }
 }

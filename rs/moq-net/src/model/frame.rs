@@ -1,4 +1,6 @@
 //! One frame: a presentation time and bytes nobody copies.
+//!
+//! Owns the frame as readers get it and as the cache keeps it. May not know the group around it.
 
 use bytes::Bytes;
 
@@ -7,6 +9,9 @@ use crate::Timestamp;
 /// Largest frame, in bytes.
 pub const MAX_FRAME_BYTES: usize = 32 << 20;
 
+/// What a frame is charged beside its payload: its place in the group and the payload's own bookkeeping, rounded up.
+pub(super) const FRAME_OVERHEAD: u64 = 96;
+
 /// One frame of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -14,4 +19,11 @@ pub struct Frame {
     pub timestamp: Timestamp,
     /// The payload, shared with the cache and every other reader.
     pub payload: Bytes,
+}
+
+/// A frame in the cache: its track knows the scale.
+#[derive(Debug)]
+pub(super) struct Stored {
+    pub(super) time: u64,
+    pub(super) payload: Bytes,
 }

@@ -1,28 +1,93 @@
 //! The cursor in sequence order.
+//!
+//! Owns a reader's next sequence. Called by its one reader. May not know other cursors, nor the order of arrival.
+//!
+//! The next group is found by a seek: one link if the group just delivered is still cached or everything below the
+//! cursor has gone, else a lookup in the cache's map.
 
-use std::ops::RangeBounds;
+use std::future::poll_fn;
+use std::ops::{Range, RangeBounds};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::{Control, Frame, GroupConsumer};
+use super::arrival::{Waiting, half_open};
+use super::cache::Place;
+use super::demand::Interest;
+use super::state::{TrackState, View};
+use super::{Control, Counts, Frame, GroupConsumer};
 use crate::Result;
 
-/// Reads a track in sequence order: strictly increasing sequences, waiting for no hole.
+/// Groups passed over before the lock is let go for a moment.
+const STEPS: usize = 256;
+
+/// Reads a track in sequence order: strictly increasing sequences, waiting for no hole. O(1) amortised a delivery,
+/// O(log cached groups) at worst.
 #[derive(Debug)]
-pub struct Ordered {}
+pub struct Ordered {
+    interest: Arc<Interest>,
+    /// Smallest sequence still wanted.
+    next: u64,
+    /// Where the group before `next` was seen.
+    hint: Place,
+    /// This cursor's own limits.
+    window: Range<u64>,
+    counts: Counts,
+    /// The group [`Self::read_frame`] is in.
+    group: Option<GroupConsumer>,
+    waiting: Waiting,
+}
+
+enum Step {
+    Deliver(GroupConsumer),
+    Pass,
+    Nothing,
+}
 
 impl Ordered {
-    /// The smallest cached group at or above the cursor; `None` at the declared end of the track or range.
+    pub(super) fn new(interest: Arc<Interest>) -> Self {
+        Self {
+            interest,
+            next: 0,
+            hint: Place::START,
+            window: 0..u64::MAX,
+            counts: Counts::default(),
+            group: None,
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// The smallest cached group at or above the cursor; `None` at the declared end of the track or of the
+    /// subscription's range.
     ///
     /// # Errors
-    /// What the track was aborted with, after everything cached.
+    /// What the track was aborted with, after everything cached; a group's own trouble is met when reading that group.
     pub async fn next_group(&mut self) -> Result<Option<GroupConsumer>> {
-        std::future::poll_fn(|cx| self.poll_next_group(cx)).await
+        poll_fn(|cx| self.poll_next_group(cx)).await
     }
 
     /// See [`Self::next_group`].
     pub fn poll_next_group(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<GroupConsumer>>> {
-        let _ = cx;
-        todo!()
+        let interest = self.interest.clone();
+        loop {
+            let mut state = interest.track.lock();
+            let view = state.view(interest.id);
+            self.next = self.next.max(view.floor).max(self.window.start);
+            for _ in 0..STEPS {
+                match self.step(&state, &view) {
+                    Step::Deliver(group) => return Poll::Ready(Ok(Some(group))),
+                    Step::Pass => {}
+                    Step::Nothing => {
+                        if let Some(end) = self.end(&state, &view) {
+                            return Poll::Ready(end.map(|()| None));
+                        }
+                        let parked = state.sealed || self.next >= self.window.end;
+                        self.waiting
+                            .register(&interest.track, &mut state, interest.id, cx, parked);
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
     }
 
     /// The next frame across groups, with the sequence of its group. A group that fails is left for the next one.
@@ -30,25 +95,86 @@ impl Ordered {
     /// # Errors
     /// What the track was aborted with, after everything cached.
     pub async fn read_frame(&mut self) -> Result<Option<(u64, Frame)>> {
-        std::future::poll_fn(|cx| self.poll_read_frame(cx)).await
+        poll_fn(|cx| self.poll_read_frame(cx)).await
     }
 
     /// See [`Self::read_frame`].
     pub fn poll_read_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<(u64, Frame)>>> {
-        let _ = cx;
-        todo!()
+        loop {
+            if let Some(group) = &mut self.group {
+                match group.poll_read_frame(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(Some(frame))) => {
+                        return Poll::Ready(Ok(Some((group.sequence(), frame))));
+                    }
+                    Poll::Ready(Ok(None) | Err(_)) => self.group = None,
+                }
+            }
+            match std::task::ready!(self.poll_next_group(cx))? {
+                Some(group) => self.group = Some(group),
+                None => return Poll::Ready(Ok(None)),
+            }
+        }
     }
 
-    /// Limits this cursor to a window of sequences and moves it to the window's start. At the upper bound it parks
-    /// until the window is moved or nothing more can come.
+    /// Limits this cursor, not the subscription, to a window of sequences and moves it to the window's start. At the
+    /// upper bound it parks until the window is moved or nothing more can come.
     pub fn set_groups(&mut self, range: impl RangeBounds<u64>) {
-        let _ = (range.start_bound(), range.end_bound());
-        todo!()
+        let window = half_open(&range);
+        if window.start != self.window.start {
+            self.next = window.start;
+            self.hint = Place::START;
+        }
+        self.window = window;
     }
 
     /// A handle that changes the subscription's preferences.
     #[must_use]
     pub fn control(&self) -> Control {
-        todo!()
+        Control(self.interest.clone())
+    }
+
+    /// What became of the groups so far. Groups that went before the cursor came to them aren't known to it.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn step(&mut self, state: &TrackState, view: &View) -> Step {
+        let limit = view.end.min(self.window.end);
+        match state.cache.at_or_above(self.next, self.hint) {
+            Some((node, place)) if node.sequence < limit => {
+                self.next = node.sequence + 1;
+                self.hint = place;
+                if view.skips(state, node) {
+                    self.counts.late += 1;
+                    return Step::Pass;
+                }
+                self.counts.delivered += 1;
+                Step::Deliver(view.reader(node))
+            }
+            _ => Step::Nothing,
+        }
+    }
+
+    /// Whether nothing more can come, with nothing deliverable now.
+    fn end(&self, state: &TrackState, view: &View) -> Option<Result<()>> {
+        let declared = state.end.unwrap_or(u64::MAX);
+        if self.next >= view.end.min(declared) {
+            return Some(Ok(()));
+        }
+        match state.cache.at_or_above(self.next, self.hint) {
+            // Beyond the range: what is missing below it is not waited for.
+            Some((above, _)) if above.sequence >= view.end => Some(Ok(())),
+            // Held back by the window.
+            Some(_) => None,
+            None => state.sealed.then(|| state.outcome()),
+        }
+    }
+}
+
+impl Drop for Ordered {
+    fn drop(&mut self) {
+        self.waiting.leave(&self.interest);
     }
 }

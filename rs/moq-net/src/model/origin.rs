@@ -1,12 +1,18 @@
 //! The namespace of broadcasts.
+//!
+//! Owns which routes lead to which path and which is best. Called by sessions and by in-process publishers and
+//! subscribers, each through a view. May not know how a route's broadcast gets its tracks.
 
-use std::task::{Context, Poll};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
 
-use super::{Broadcast, BroadcastConsumer, Pool};
-use crate::{Path, Result};
+use slab::Slab;
 
-/// Most hops a route may have.
-pub const MAX_HOPS: usize = 32;
+use super::announced::Reader;
+use super::route::Route;
+use super::wait::wake;
+use super::{Announce, Announced, Broadcast, BroadcastConsumer, Pool, lock};
+use crate::{Error, Path, Result};
 
 /// How an origin is set up.
 #[derive(Clone, Debug, Default)]
@@ -17,118 +23,315 @@ pub struct OriginConfig {
     pub pool: Pool,
 }
 
-/// How a broadcast is reached. The default is a local one.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Route {
-    /// The nodes it passed, first the one that publishes it. 0 = unknown. Empty: local.
-    pub hops: Vec<u64>,
-    /// Cost while somebody subscribes already; the largest varint means the route is draining.
-    pub warm: u64,
-    /// Cost when it would have to be started.
-    pub cold: u64,
+/// A namespace as all its views share it.
+#[derive(Debug)]
+pub(super) struct OriginShared {
+    config: OriginConfig,
+    pub(super) state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    paths: BTreeMap<Path, Vec<Offer>>,
+    pub(super) readers: Slab<Reader>,
+    /// Given to each route as it comes or changes: the larger, the newer.
+    version: u64,
+    /// Given to each publication.
+    id: u64,
+}
+
+/// One route to a path.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    id: u64,
+    pub(super) version: u64,
+    pub(super) consumer: BroadcastConsumer,
+    pub(super) route: Route,
+}
+
+impl State {
+    /// The best route to `path` that doesn't lead through `exclude`. O(routes to the path).
+    pub(super) fn best(&self, path: &Path, exclude: Option<u64>) -> Option<&Offer> {
+        let routes = self.paths.get(path)?.iter();
+        routes
+            .filter(|offer| !exclude.is_some_and(|hop| offer.route.passes(hop)))
+            .max_by_key(|offer| (offer.route.rank(), offer.version))
+    }
+
+    /// All paths below `prefix`, in order.
+    pub(super) fn below<'a>(&'a self, prefix: &'a Path) -> impl Iterator<Item = &'a Path> {
+        self.paths
+            .range(prefix.clone()..)
+            .map(|(path, _)| path)
+            .take_while(|path| path.as_str().starts_with(prefix.as_str()))
+            .filter(|path| path.has_prefix(prefix))
+    }
+
+    fn next_version(&mut self) -> u64 {
+        self.version += 1;
+        self.version
+    }
+}
+
+impl OriginShared {
+    /// Changes the routes to `path` and tells the readers it concerns. O(readers).
+    fn change<T>(&self, path: &Path, change: impl FnOnce(&mut State) -> T) -> T {
+        let (result, waiting) = {
+            let mut state = lock(&self.state);
+            let result = change(&mut state);
+            let waiting: Vec<_> = state
+                .readers
+                .iter_mut()
+                .filter_map(|(_, reader)| reader.note(path))
+                .collect();
+            (result, waiting)
+        };
+        waiting.into_iter().for_each(wake);
+        result
+    }
+}
+
+impl Drop for OriginShared {
+    fn drop(&mut self) {
+        if let Ok(state) = self.state.get_mut() {
+            for (_, reader) in &mut state.readers {
+                wake(reader.waiters.take());
+            }
+        }
+    }
 }
 
 /// A namespace of broadcasts, or a view of part of one. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Origin {}
+pub struct Origin {
+    shared: Arc<OriginShared>,
+    view: View,
+}
+
+/// What part of a namespace is seen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    /// Paths are relative to this.
+    pub(super) root: Path,
+    /// Absolute prefixes; `None`: everything below the root.
+    scope: Option<Arc<[Path]>>,
+    /// Routes through this node aren't seen.
+    pub(super) exclude: Option<u64>,
+}
+
+impl View {
+    /// Whether the absolute `path` is in the view.
+    pub(super) fn covers(&self, path: &Path) -> bool {
+        path.has_prefix(&self.root)
+            && self
+                .scope
+                .as_ref()
+                .is_none_or(|scope| scope.iter().any(|prefix| path.has_prefix(prefix)))
+    }
+
+    fn absolute(&self, path: impl AsRef<str>) -> Result<Path> {
+        let path = self.root.join(&Path::new(path)?)?;
+        if self.covers(&path) {
+            Ok(path)
+        } else {
+            Err(Error::Unauthorized)
+        }
+    }
+}
 
 impl Origin {
     /// An empty namespace with default settings.
     #[must_use]
     pub fn new() -> Self {
-        todo!()
+        Self::with_config(OriginConfig::default())
     }
 
     /// An empty namespace.
     #[must_use]
     pub fn with_config(config: OriginConfig) -> Self {
-        let _ = config;
-        todo!()
+        let shared = OriginShared {
+            config,
+            state: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            view: View::default(),
+        }
     }
 
     /// This node's hop id.
     #[must_use]
     pub fn hop(&self) -> Option<u64> {
-        todo!()
+        self.shared.config.hop
     }
 
     /// The byte budget.
     #[must_use]
     pub fn pool(&self) -> &Pool {
-        todo!()
+        &self.shared.config.pool
     }
 
     /// Creates a broadcast and announces it until its last producer is dropped or closes it.
     ///
     /// # Errors
-    /// [`crate::Error::Unauthorized`] outside this view's scope; [`crate::Error::PathTooLong`].
+    /// [`Error::Unauthorized`] outside this view's scope; [`Error::PathTooLong`].
     pub fn create_broadcast(&self, path: impl AsRef<str>) -> Result<Broadcast> {
-        let _ = path.as_ref();
-        todo!()
+        let broadcast = Broadcast::new(self.pool().clone());
+        broadcast.announce(self.publish(path, broadcast.consume(), Route::default())?);
+        Ok(broadcast)
     }
 
     /// Announces a broadcast reached by `route` until the returned guard is dropped. Of several routes to one path the
-    /// best is announced; of equals, the newest.
+    /// best is announced: hops that all say who they are, then the lowest cost, then the fewest hops; of equals, the
+    /// newest. O(log paths + readers).
     ///
     /// # Errors
-    /// [`crate::Error::Unauthorized`] outside this view's scope; [`crate::Error::Unroutable`] if the hop list holds this
-    /// node, repeats a known one or is longer than [`MAX_HOPS`]; [`crate::Error::PathTooLong`].
+    /// [`Error::Unauthorized`] outside this view's scope; [`Error::Unroutable`] if the hop list holds this node, repeats
+    /// a known one or is longer than [`super::MAX_HOPS`]; [`Error::PathTooLong`].
     pub fn publish(
         &self,
         path: impl AsRef<str>,
         broadcast: BroadcastConsumer,
         route: Route,
     ) -> Result<Publication> {
-        let _ = (path.as_ref(), broadcast, route);
-        todo!()
+        let path = self.view.absolute(path)?;
+        route.check(self.hop())?;
+        let id = self.shared.change(&path, |state| {
+            state.id += 1;
+            let (id, version) = (state.id, state.next_version());
+            let offer = Offer {
+                id,
+                version,
+                consumer: broadcast,
+                route,
+            };
+            state.paths.entry(path.clone()).or_default().push(offer);
+            id
+        });
+        Ok(Publication {
+            origin: self.shared.clone(),
+            path,
+            id,
+        })
     }
 
     /// What is announced below `prefix`: first everything there is, then each change. Changes of one path that the
-    /// reader hasn't seen yet are merged, so a slow reader holds at most one entry a path. Parts starting with `.`
-    /// below the prefix are left out.
+    /// reader hasn't seen yet are merged, so a slow reader holds at most one entry a path. Paths with a part that
+    /// starts with `.` below the prefix are left out.
     #[must_use]
     pub fn announced(&self, prefix: impl AsRef<str>) -> Announced {
-        let _ = prefix.as_ref();
-        todo!()
+        self.read(prefix.as_ref(), false)
+    }
+
+    /// As [`Self::announced`], hidden paths included.
+    #[must_use]
+    pub fn announced_with_hidden(&self, prefix: impl AsRef<str>) -> Announced {
+        self.read(prefix.as_ref(), true)
+    }
+
+    fn read(&self, prefix: &str, hidden: bool) -> Announced {
+        // Nothing can be published below a prefix that is too long, so such a reader waits for ever.
+        let prefix = Path::new(prefix)
+            .and_then(|prefix| self.view.root.join(&prefix))
+            .ok();
+        let mut state = lock(&self.shared.state);
+        let mut reader = Reader::new(self.view.clone(), prefix.clone(), hidden);
+        for path in prefix.iter().flat_map(|prefix| state.below(prefix)) {
+            reader.note(path);
+        }
+        let id = state.readers.insert(reader);
+        Announced::new(Arc::downgrade(&self.shared), id)
     }
 
     /// The broadcast at `path`, by its best route.
     #[must_use]
     pub fn broadcast(&self, path: impl AsRef<str>) -> Option<BroadcastConsumer> {
-        let _ = path.as_ref();
-        todo!()
+        let path = self.view.absolute(path).ok()?;
+        let state = lock(&self.shared.state);
+        state
+            .best(&path, self.view.exclude)
+            .map(|offer| offer.consumer.clone())
     }
 
     /// Waits for a broadcast at `path`.
     ///
     /// # Errors
-    /// [`crate::Error::Unauthorized`] outside this view's scope; [`crate::Error::PathTooLong`].
+    /// [`Error::Unauthorized`] outside this view's scope; [`Error::PathTooLong`].
     pub async fn wait_broadcast(&self, path: impl AsRef<str>) -> Result<BroadcastConsumer> {
-        let _ = path.as_ref();
-        todo!()
+        let path = path.as_ref();
+        let wanted = self.view.absolute(path)?;
+        let mut announced = self.announced_with_hidden(path);
+        loop {
+            match announced.next().await {
+                Some(
+                    Announce::Active { path, consumer, .. }
+                    | Announce::Restart { path, consumer, .. },
+                ) if self.view.root.join(&path)? == wanted => {
+                    return Ok(consumer);
+                }
+                Some(_) => {}
+                None => return Err(Error::Closed),
+            }
+        }
     }
 
-    /// A view limited to paths below any of `prefixes` (relative to this view): for reading and for publishing.
+    /// A view limited to paths below any of `prefixes` (relative to this view), for reading and for publishing. A
+    /// prefix outside this view adds nothing; no prefix leaves nothing.
     #[must_use]
     pub fn scope(&self, prefixes: &[Path]) -> Self {
-        let _ = prefixes;
-        todo!()
+        let mut scope = Vec::new();
+        for prefix in prefixes
+            .iter()
+            .filter_map(|prefix| self.view.root.join(prefix).ok())
+        {
+            match &self.view.scope {
+                None => scope.push(prefix),
+                Some(_) if self.view.covers(&prefix) => scope.push(prefix),
+                // The prefix is wider than what is seen: only the part within stays.
+                Some(outer) => {
+                    scope.extend(
+                        outer
+                            .iter()
+                            .filter(|outer| outer.has_prefix(&prefix))
+                            .cloned(),
+                    );
+                }
+            }
+        }
+        Self {
+            shared: self.shared.clone(),
+            view: View {
+                scope: Some(scope.into()),
+                ..self.view.clone()
+            },
+        }
     }
 
     /// A view whose paths are relative to `prefix`.
     ///
     /// # Errors
-    /// [`crate::Error::PathTooLong`].
+    /// [`Error::PathTooLong`].
     pub fn mount(&self, prefix: impl AsRef<str>) -> Result<Self> {
-        let _ = prefix.as_ref();
-        todo!()
+        let root = self.view.root.join(&Path::new(prefix)?)?;
+        Ok(Self {
+            shared: self.shared.clone(),
+            view: View {
+                root,
+                ..self.view.clone()
+            },
+        })
     }
 
     /// A view that sees no route through the node `hop`: what may be offered to that node.
     #[must_use]
     pub fn without_hop(&self, hop: u64) -> Self {
-        let _ = hop;
-        todo!()
+        Self {
+            shared: self.shared.clone(),
+            view: View {
+                exclude: Some(hop),
+                ..self.view.clone()
+            },
+        }
     }
 }
 
@@ -140,71 +343,45 @@ impl Default for Origin {
 
 /// Keeps a route announced; drop it to retract.
 #[derive(Debug)]
-pub struct Publication {}
+pub struct Publication {
+    origin: Arc<OriginShared>,
+    path: Path,
+    id: u64,
+}
 
 impl Publication {
-    /// Replaces the route (hops, costs) in place: readers see one restart, not an end and a start.
+    /// Replaces the route (hops, costs) in place: readers see one restart, not an end and a start. It counts as new.
     ///
     /// # Errors
-    /// As [`Origin::publish`]; then the old route stays.
+    /// [`Error::Unroutable`] as [`Origin::publish`]; then the old route stays.
     pub fn update(&self, route: Route) -> Result<()> {
-        let _ = route;
-        todo!()
+        route.check(self.origin.config.hop)?;
+        self.origin.change(&self.path, |state| {
+            let version = state.next_version();
+            let routes = state.paths.get_mut(&self.path).into_iter().flatten();
+            if let Some(offer) = routes.into_iter().find(|offer| offer.id == self.id) {
+                offer.route = route;
+                offer.version = version;
+            }
+        });
+        Ok(())
     }
 }
 
-/// One change of what an origin offers.
-#[derive(Clone, Debug)]
-pub enum Announce {
-    /// A path became available.
-    Active {
-        /// Relative to the view.
-        path: Path,
-        /// The broadcast.
-        consumer: BroadcastConsumer,
-        /// How it is reached.
-        route: Route,
-    },
-    /// An available path changed to another route or another publisher.
-    Restart {
-        /// Relative to the view.
-        path: Path,
-        /// The broadcast, perhaps another than before ([`BroadcastConsumer::is_same`]).
-        consumer: BroadcastConsumer,
-        /// How it is reached now.
-        route: Route,
-    },
-    /// A path is no longer available.
-    Ended {
-        /// Relative to the view.
-        path: Path,
-    },
-}
-
-/// Reads what an origin offers and how it changes.
-#[derive(Debug)]
-pub struct Announced {}
-
-impl Announced {
-    /// Waits for the next change; `None` once the origin is gone.
-    pub async fn next(&mut self) -> Option<Announce> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    /// See [`Self::next`].
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Announce>> {
-        let _ = cx;
-        todo!()
-    }
-
-    /// The next change that is already known.
-    pub fn try_next(&mut self) -> Option<Announce> {
-        todo!()
-    }
-
-    /// How many paths are available now (what ANNOUNCE_OK counts).
-    #[must_use]
-    pub fn active(&self) -> usize {
-        todo!()
+impl Drop for Publication {
+    fn drop(&mut self) {
+        let gone = self.origin.change(&self.path, |state| {
+            let routes = state.paths.get_mut(&self.path)?;
+            let index = routes.iter().position(|offer| offer.id == self.id)?;
+            let gone = routes.remove(index);
+            if routes.is_empty() {
+                state.paths.remove(&self.path);
+            }
+            Some(gone)
+        });
+        drop(gone);
     }
 }
+
+/// Where announcements are read from; gone once nobody can publish any more.
+pub(super) type WeakOrigin = Weak<OriginShared>;

@@ -1,10 +1,19 @@
 //! A track's producer.
+//!
+//! Owns the right to create groups and to end the track: when the last clone goes, the track is sealed. Called by
+//! whoever publishes, or feeds a track from upstream. May not know who reads; it sees only what they ask for together.
 
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Datagram, Demand, Group, GroupConsumer, Subscriber, Subscription};
+use super::broadcast::BroadcastShared;
+use super::state::{TrackShared, TrackState};
+use super::{Datagram, Demand, Group, GroupConsumer, MAX_DATAGRAM_BYTES, Subscriber, Subscription};
+use crate::time::MAX;
 use crate::{Error, Result, Timescale, Timestamp};
 
 /// What a track says of itself; fixed when it is created.
@@ -31,45 +40,70 @@ impl Default for TrackInfo {
 /// Writes a track. Clones write the same track; when the last is dropped unfinished, readers get [`Error::Dropped`]
 /// after what is cached.
 #[derive(Clone, Debug)]
-pub struct Track {}
+pub struct Track {
+    producer: Arc<Producer>,
+}
+
+/// Seals the track when the last producer goes.
+#[derive(Debug)]
+struct Producer {
+    shared: Arc<TrackShared>,
+    info: TrackInfo,
+    broadcast: Weak<BroadcastShared>,
+}
 
 impl Track {
+    /// The producer of `shared`, which has its info.
+    pub(super) fn new(
+        shared: Arc<TrackShared>,
+        info: TrackInfo,
+        broadcast: Weak<BroadcastShared>,
+    ) -> Self {
+        Self {
+            producer: Arc::new(Producer {
+                shared,
+                info,
+                broadcast,
+            }),
+        }
+    }
+
     /// The track's name in its broadcast.
     #[must_use]
     pub fn name(&self) -> &str {
-        todo!()
+        &self.shared().name
     }
 
     /// What the track said of itself.
     #[must_use]
     pub fn info(&self) -> &TrackInfo {
-        todo!()
+        &self.producer.info
     }
 
-    /// Starts the group after the highest sequence so far.
+    /// Starts the group after the highest sequence so far. O(log cached groups), plus a bounded number of evictions.
     ///
     /// # Errors
-    /// [`Error::Closed`] once the end is declared or the track aborted.
+    /// [`Error::Closed`] once the end is declared, or what the track was aborted with.
     pub fn append_group(&self) -> Result<Group> {
-        todo!()
+        self.create(None)
     }
 
-    /// Starts the group `sequence`, in any order. An aborted or evicted sequence may be created again.
+    /// Starts the group `sequence`, in any order. An aborted or evicted sequence may be created again. Cost as
+    /// [`Self::append_group`].
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if that group is cached; [`Error::Closed`] at or above the declared end.
+    /// [`Error::Duplicate`] if that group is cached; [`Error::Closed`] at or above the declared end, or what the track
+    /// was aborted with.
     pub fn create_group(&self, sequence: u64) -> Result<Group> {
-        let _ = sequence;
-        todo!()
+        self.create(Some(sequence))
     }
 
     /// Sends a datagram as the sequence after the highest so far, which is returned.
     ///
     /// # Errors
-    /// [`Error::DatagramTooLarge`], [`Error::Closed`].
+    /// [`Error::DatagramTooLarge`]; [`Error::Closed`] once ended.
     pub fn append_datagram(&self, timestamp: Timestamp, payload: impl Into<Bytes>) -> Result<u64> {
-        let _ = (timestamp, payload.into());
-        todo!()
+        self.send(None, timestamp, payload.into())
     }
 
     /// Sends a datagram whose sequence is known, as a relay does.
@@ -77,97 +111,189 @@ impl Track {
     /// # Errors
     /// As [`Self::append_datagram`].
     pub fn create_datagram(&self, datagram: Datagram) -> Result<()> {
-        let _ = datagram;
-        todo!()
+        self.send(
+            Some(datagram.sequence),
+            datagram.timestamp,
+            datagram.payload,
+        )?;
+        Ok(())
     }
 
-    /// Declares that no group below `sequence` will come. Lets a subscriber without a start of its own wait for groups
-    /// that the network reorders.
+    /// Declares that no group below `sequence` will come. Lets a subscriber without a start of its own take groups that
+    /// the network put behind a later one.
     ///
     /// # Errors
     /// [`Error::Closed`] once ended.
     pub fn start_at(&self, sequence: u64) -> Result<()> {
-        let _ = sequence;
-        todo!()
+        let mut state = self.shared().lock();
+        if state.sealed {
+            return Err(state.error.clone().unwrap_or(Error::Closed));
+        }
+        state.started_at = Some(sequence);
+        Ok(())
     }
 
-    /// Declares the end after the highest sequence so far: nothing more will be created.
+    /// Declares the end after the highest sequence so far: nothing more will be created. Groups being written go on.
     ///
     /// # Errors
-    /// [`Error::Closed`] if ended already.
+    /// [`Error::Closed`] if finished already, or what the track was aborted with.
     pub fn finish(&self) -> Result<()> {
-        todo!()
+        {
+            let mut state = self.shared().lock();
+            if state.sealed {
+                return Err(state.error.clone().unwrap_or(Error::Closed));
+            }
+            state.end = state.end.or(Some(state.next));
+            state.sealed = true;
+        }
+        self.shared().ended();
+        Ok(())
     }
 
-    /// Declares that the track ends before `sequence`; groups below may still arrive while a producer lives.
+    /// Declares that the track ends before `sequence`. Groups below may still arrive, until [`Self::finish`] or until
+    /// the last producer is dropped.
     ///
     /// # Errors
-    /// [`Error::ProtocolViolation`] if that sequence or a later one exists; [`Error::Closed`] if ended already.
+    /// [`Error::ProtocolViolation`] if that sequence or a later one exists; [`Error::Closed`] if an end was declared
+    /// already, or what the track was aborted with.
     pub fn finish_at(&self, sequence: u64) -> Result<()> {
-        let _ = sequence;
-        todo!()
+        {
+            let mut state = self.shared().lock();
+            if state.sealed || state.end.is_some() {
+                return Err(state.error.clone().unwrap_or(Error::Closed));
+            }
+            if sequence < state.next {
+                return Err(Error::ProtocolViolation(
+                    "a track's declared end is below a group it has",
+                ));
+            }
+            state.end = Some(sequence);
+        }
+        self.shared().ended();
+        Ok(())
     }
 
-    /// Ends the track with an error. Unfinished groups are aborted with it; finished ones stay readable.
+    /// Ends the track with an error. Groups being written are aborted with it; finished ones stay readable. A declared
+    /// end wins over the error.
     pub fn abort(&self, error: Error) {
-        let _ = error;
-        todo!()
+        self.shared().abort(&error);
     }
 
     /// The highest group sequence so far.
     #[must_use]
     pub fn latest(&self) -> Option<u64> {
-        todo!()
+        self.shared().lock().latest
     }
 
     /// The cached group `sequence`, from its first frame.
     #[must_use]
     pub fn group(&self, sequence: u64) -> Option<GroupConsumer> {
-        let _ = sequence;
-        todo!()
+        self.shared().group(sequence)
     }
 
     /// Subscribes in process.
     #[must_use]
     pub fn subscribe(&self, subscription: Subscription) -> Subscriber {
-        let _ = subscription;
-        todo!()
+        Subscriber::new(self.shared(), subscription)
     }
 
     /// Watches what all subscribers together ask for.
     #[must_use]
     pub fn demand(&self) -> Demand {
-        todo!()
+        Demand::new(self.shared().clone())
     }
 
     /// Whether anybody subscribes.
     #[must_use]
     pub fn is_used(&self) -> bool {
-        todo!()
+        self.shared().lock().is_used()
     }
 
     /// Waits until somebody subscribes.
     pub async fn used(&self) {
-        todo!()
+        self.shared().wait_demand(TrackState::is_used).await;
     }
 
     /// Waits until nobody subscribes.
     pub async fn unused(&self) {
-        todo!()
+        self.shared().wait_demand(|state| !state.is_used()).await;
     }
 
     /// Ends the track with [`Error::Cancel`] if nobody subscribes, atomically: a subscriber that comes at the same time
     /// either keeps the track or makes a new request. Returns whether it ended.
     #[must_use]
     pub fn close_unused(&self) -> bool {
-        todo!()
+        {
+            let mut state = self.shared().lock();
+            if state.is_used() {
+                return false;
+            }
+            if !state.sealed {
+                state.sealed = true;
+                state.error = state.end.is_none().then_some(Error::Cancel);
+            }
+        }
+        self.shared().ended();
+        true
     }
 
-    /// Waits until the track ends from elsewhere (its broadcast was closed, another clone aborted it); `Ok` if finished.
+    /// Waits until the track ends from elsewhere (its broadcast was closed, another clone aborted it); `Ok` if it has
+    /// a declared end and nothing more will be created.
     ///
     /// # Errors
     /// What the track was aborted with.
     pub async fn closed(&self) -> Result<()> {
-        todo!()
+        let mut waiter = self.shared().about.waiter();
+        poll_fn(|cx| {
+            let state = self.shared().lock();
+            if state.sealed {
+                return Poll::Ready(state.outcome());
+            }
+            waiter.register(cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn shared(&self) -> &Arc<TrackShared> {
+        &self.producer.shared
+    }
+
+    fn create(&self, sequence: Option<u64>) -> Result<Group> {
+        let group = self.shared().create(sequence)?;
+        Ok(Group::new(group, self.shared().clone()))
+    }
+
+    fn send(&self, sequence: Option<u64>, timestamp: Timestamp, payload: Bytes) -> Result<u64> {
+        if payload.len() > MAX_DATAGRAM_BYTES {
+            return Err(Error::DatagramTooLarge);
+        }
+        let timestamp = timestamp.convert(self.info().timescale);
+        if timestamp.value() > MAX {
+            return Err(Error::TimestampMismatch);
+        }
+        let sequence = {
+            let mut state = self.shared().lock();
+            let sequence = sequence.unwrap_or(state.next);
+            state.may_create(sequence)?;
+            state.next = state.next.max(sequence + 1);
+            state.ring.push(Datagram {
+                sequence,
+                timestamp,
+                payload,
+            });
+            sequence
+        };
+        self.shared().datagrams.wake();
+        Ok(sequence)
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.shared.seal(Error::Dropped);
+        if let Some(broadcast) = self.broadcast.upgrade() {
+            broadcast.ended(&self.shared);
+        }
     }
 }
