@@ -1,6 +1,10 @@
-"""The steps of `just check`, in order: cheap ones first, so that a typo is known before a long build ends."""
+"""The steps of `just check`, in order: cheap ones first, so that a typo is known before a long build ends.
+
+Lints and tests of the Rust code come from one compile. Apart (`--lint`, `--test`: two machines side by side) they are two.
+"""
 
 import dataclasses
+import os
 import subprocess
 import sys
 import typing
@@ -9,15 +13,20 @@ import typing
 LINTED = {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver", "CLIPPY_ARGS": "-Dwarnings__CLIPPY_HACKERY__"}
 
 
+BOTH, LINT, TEST = "both", "lint", "test"
+
+
 @dataclasses.dataclass
 class Step:
-    """`area` None runs always. `commands` gives the command lines for a scope; the first that fails ends the step."""
+    """`area` None runs always. `commands` gives the command lines for a scope; the first that fails ends the step.
+    `parts` says in which of a whole check (both), its lints alone and its tests alone the step runs."""
 
     name: str
     area: str | None
     tool: str
     commands: typing.Callable
     env: dict = dataclasses.field(default_factory=dict)
+    parts: tuple = (BOTH, LINT)
 
 
 def always(*commands):
@@ -64,14 +73,24 @@ def cargo(*arguments, after=()):
     return commands
 
 
+def doctests(touched):
+    """Only of crates with a library: cargo refuses the others by name."""
+    libraries = touched.crates and [name for name in touched.crates if os.path.exists(f"rs/{name}/src/lib.rs")]
+    return cargo("test", "--locked", "--doc")(dataclasses.replace(touched, crates=libraries))
+
+
 def tests(touched):
     profile = ["--profile", "ci"] if strict() else []
     return cargo("nextest", "run", "--locked", "--all-targets", "--no-tests", "pass", *profile)(touched)
 
 
-def strict():
-    import os
+python_tests = always(
+    [sys.executable, "-m", "unittest", "discover", "--start-directory", "tools"],
+    [sys.executable, "-m", "unittest", "discover", "--start-directory", "bench"],
+)
 
+
+def strict():
     return os.environ.get("CI") == "true"
 
 
@@ -85,17 +104,17 @@ STEPS = [
     Step("shfmt", "shell", "shfmt", over(shell_scripts, ["shfmt", "--indent", "2", "--diff"])),
     Step("justfiles", "just", "just", lambda touched: [["just", "--fmt", "--check", "--justfile", path] for path in tracked("*justfile", "*.just")]),
     Step("markdown", "markdown", "rumdl", over(lambda: tracked("*.md"), ["rumdl", "check", "--quiet"])),
-    Step("python tests", "python", "python3", always(
-        [sys.executable, "-m", "unittest", "discover", "--start-directory", "tools"],
-        [sys.executable, "-m", "unittest", "discover", "--start-directory", "bench"],
-    )),
     Step("flake", "nix", "nix-instantiate", always(["tools/flake-check"])),
     Step("workflows", "workflows", "actionlint", always(["tools/workflows"])),
     Step("zizmor", "workflows", "zizmor", always(["zizmor", "--offline", "--quiet", ".github"])),
     Step("unused dependencies", "rust", "cargo-shear", always(["cargo", "shear"])),
     Step("licences and sources", "rust", "cargo-deny", always(["cargo", "deny", "check", "bans", "licenses", "sources"])),
-    Step("clippy and tests", "rust", "cargo-nextest", tests, LINTED),
-    Step("doctests", "rust", "cargo", cargo("test", "--locked", "--doc"), LINTED),
+    Step("python tests", "python", "python3", python_tests, parts=(BOTH, TEST)),
+    Step("clippy", "rust", "cargo", cargo("clippy", "--locked", "--all-targets", after=["--", "--deny", "warnings"]), parts=(LINT,)),
+    Step("clippy and tests", "rust", "cargo-nextest", tests, LINTED, parts=(BOTH,)),
+    Step("tests", "rust", "cargo-nextest", tests, parts=(TEST,)),
+    Step("doctests", "rust", "cargo", doctests, LINTED, parts=(BOTH,)),
+    Step("doctests", "rust", "cargo", doctests, parts=(TEST,)),
     Step("docs", "rust", "cargo", cargo("doc", "--locked", "--no-deps"), {"RUSTDOCFLAGS": "-D warnings"}),
     Step("quests", "quests", "cargo", always(["cargo", "run", "--locked", "--quiet", "--package", "quest", "--", "check"]), LINTED),
 ]
