@@ -8,6 +8,7 @@
 //! | [`time`] | timestamps and the scale they are counted in |
 //! | [`priority`] | how a subscriber's and a publisher's wishes become one send-group priority |
 //! | [`lite`] | the moq-lite wire protocol |
+//! | [`session`] | one connection to one peer, with numbers in [`stats`] |
 //! | [`model`] | origin ▸ broadcast ▸ track ▸ group ▸ frame: cache, cursors, memory, demand |
 //!
 //! `model` knows no codec, no socket, no clock and no async runtime: its async functions are `poll_*` functions over
@@ -44,6 +45,8 @@ pub mod lite;
 pub mod model;
 pub mod path;
 pub mod priority;
+pub mod session;
+pub mod stats;
 pub mod time;
 
 pub use error::{Error, Result};
@@ -54,4 +57,6 @@ pub use model::{
     Subscription, Track, TrackInfo, TrackRequest,
 };
 pub use path::Path;
+pub use session::{Session, SessionConfig, SessionRequest};
+pub use stats::SessionStats;
 pub use time::{Timescale, Timestamp};
