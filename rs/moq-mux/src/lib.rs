@@ -11,6 +11,7 @@
 //! The crate knows tracks and media and nothing about QUIC: it talks to `moq_net` producers and consumers only.
 
 pub mod catalog;
+pub mod codec;
 pub mod container;
 pub mod ts;
 

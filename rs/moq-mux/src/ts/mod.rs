@@ -5,5 +5,12 @@
 //! - [`clock`] is the arithmetic of 27 MHz and 90 kHz both directions share.
 
 pub mod clock;
+pub mod continuity;
+pub mod demux;
 pub mod packet;
+pub mod peak;
+pub mod pes;
 pub mod psi;
+pub mod rate;
+pub mod resync;
+pub mod timeline;

@@ -94,6 +94,19 @@ impl<'a> Packet<'a> {
         }
     }
 
+    /// Whether the adaptation field holds stuffing: the mark of the last packet of a unit, as only there the payload
+    /// has to be pushed to the end of the packet.
+    pub fn is_stuffed(self) -> bool {
+        if self.0[3] & 0x30 != 0x30 {
+            return false;
+        }
+        match self.adaptation() {
+            Some(field) => field.is_stuffed(),
+            // A field without flags is one byte of stuffing.
+            None => self.0[4] == 0,
+        }
+    }
+
     /// Whether `other` is this packet sent twice: all bytes equal but the clock fields, which a multiplexer refreshes
     /// (§2.4.3.3). Equal counters alone prove nothing: a loss of fifteen packets gives them too.
     pub fn is_duplicate(self, other: &[u8; PACKET]) -> bool {
@@ -134,6 +147,21 @@ impl Adaptation<'_> {
         let base = a << 25 | b << 17 | c << 9 | d << 1 | e >> 7;
         let extension = (e & 1) << 8 | f;
         Some(base * 300 + extension)
+    }
+
+    /// Whether bytes are left over once every part the flags announce is through.
+    fn is_stuffed(self) -> bool {
+        let flags = self.0[0];
+        let splice = usize::from(flags & 0x04 != 0);
+        let mut used =
+            1 + 6 * (usize::from(flags & 0x10 != 0) + usize::from(flags & 0x08 != 0)) + splice;
+        // Private data, then the extension: each starts with its length.
+        for part in [0x02, 0x01] {
+            if flags & part != 0 {
+                used += 1 + self.0.get(used).map_or(0, |&len| usize::from(len));
+            }
+        }
+        used < self.0.len()
     }
 
     /// How many bytes after the flags hold PCR and OPCR.
