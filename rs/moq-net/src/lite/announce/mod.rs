@@ -9,4 +9,4 @@ mod heard;
 mod offer;
 
 pub(crate) use heard::{Heard, News};
-pub(crate) use offer::{Notice, Offer};
+pub(crate) use offer::Offer;

@@ -162,7 +162,7 @@ async fn flush(stream: &mut SendStream, gathered: &mut BytesMut) -> Result<()> {
 }
 
 /// Waits until the group is older than the age, which may change meanwhile.
-async fn too_old(mut group: GroupConsumer, age: Option<watch::Receiver<Duration>>) {
+async fn too_old(group: GroupConsumer, age: Option<watch::Receiver<Duration>>) {
     let Some(mut age) = age else {
         return std::future::pending().await;
     };

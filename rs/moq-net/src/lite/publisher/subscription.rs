@@ -16,6 +16,7 @@ use crate::lite::input::Input;
 use crate::lite::message::{DatagramHeader, Response, Subscribe, Typed};
 use crate::lite::peer::Peer;
 use crate::lite::transport::{GroupConfig, SendStream};
+use crate::lite::version::Version;
 use crate::model::Datagram;
 use crate::stats::Entry;
 use crate::{Error, GroupConsumer, Result, Subscriber, Subscription, TrackInfo, priority};
@@ -156,7 +157,7 @@ impl<'a> Serving<'a> {
 
     async fn run(mut self, send: &mut SendStream, input: &mut Input) -> Result<()> {
         if !self.peer.version.has_setup() {
-            self.respond(send, Response::Ok(self.wish.clone())).await?;
+            respond(send, self.peer.version, Response::Ok(self.wish.clone())).await?;
         }
         loop {
             if self.in_flight.is_empty()
@@ -183,14 +184,13 @@ impl<'a> Serving<'a> {
                 self.feed.started = true;
                 if let Some(group) = start.filter(|_| self.peer.version.has_setup()) {
                     self.next = self.next.max(group);
-                    self.respond(send, Response::Start { group }).await?;
+                    respond(send, self.peer.version, Response::Start { group }).await?;
                 }
             }
             Event::Group(Some(group)) => self.deliver(group),
             Event::Group(None) => {
                 if self.peer.version.has_setup() {
-                    self.respond(send, Response::End { group: self.end() })
-                        .await?;
+                    respond(send, self.peer.version, Response::End { group: self.end() }).await?;
                 }
                 self.end_with(Ok(()));
             }
@@ -256,8 +256,7 @@ impl<'a> Serving<'a> {
     async fn leave(mut self, send: &mut SendStream) -> Result<()> {
         self.in_flight.clear();
         if self.peer.version.has_setup() && self.feed.started && self.ended.is_none() {
-            self.respond(send, Response::End { group: self.next })
-                .await?;
+            respond(send, self.peer.version, Response::End { group: self.next }).await?;
         }
         Ok(send.finish()?)
     }
@@ -274,10 +273,8 @@ impl<'a> Serving<'a> {
             (None, None) => self.next,
         }
     }
+}
 
-    async fn respond(&self, send: &mut SendStream, response: Response) -> Result<()> {
-        Ok(send
-            .write_chunk(response.encode(self.peer.version)?)
-            .await?)
-    }
+async fn respond(send: &mut SendStream, version: Version, response: Response) -> Result<()> {
+    Ok(send.write_chunk(response.encode(version)?).await?)
 }
