@@ -12,7 +12,10 @@ pub(crate) struct Seats {
 
 impl Seats {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, taken: watch::Sender::new(0) }
+        Self {
+            most,
+            taken: watch::Sender::new(0),
+        }
     }
 
     /// Takes a seat, unless all are taken. O(1).
@@ -22,7 +25,9 @@ impl Seats {
             *taken += usize::from(free);
             free
         });
-        seated.then(|| Seat { taken: self.taken.clone() })
+        seated.then(|| Seat {
+            taken: self.taken.clone(),
+        })
     }
 
     /// Seats taken now.
