@@ -4,8 +4,19 @@
 
 use std::{sync::Arc, time::Duration};
 
+use quinn_proto::{
+    VarInt,
+    congestion::{BbrConfig, CubicConfig, NewRenoConfig},
+    crypto::rustls::{QuicClientConfig, QuicServerConfig},
+};
+
 use crate::{
     Error,
+    connection::{
+        Hooks,
+        flight::WatchedFactory,
+        tap::{TappedClient, TappedServer},
+    },
     tls::{Identity, Trust},
 };
 
@@ -92,6 +103,37 @@ impl ServerConfig {
             transport: TransportConfig::default(),
         }
     }
+
+    /// In quinn-proto's terms, for a connection that will be turned with these hooks.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if the certificate and the key don't fit.
+    pub fn quinn(&self, hooks: &Hooks) -> Result<quinn_proto::ServerConfig, Error> {
+        Ok(self.hook(&self.base()?, hooks))
+    }
+
+    /// What all connections share.
+    pub(crate) fn base(&self) -> Result<quinn_proto::ServerConfig, Error> {
+        let tls = self.identity.server(&self.alpn)?;
+        let crypto = QuicServerConfig::try_from(tls)
+            .map_err(|error| Error::Identity(format!("cannot serve QUIC: {error}")))?;
+        Ok(quinn_proto::ServerConfig::with_crypto(Arc::new(crypto)))
+    }
+
+    /// Makes what all connections share one connection's own.
+    pub(crate) fn hook(
+        &self,
+        base: &quinn_proto::ServerConfig,
+        hooks: &Hooks,
+    ) -> quinn_proto::ServerConfig {
+        let mut config = base.clone();
+        config.transport = Arc::new(self.transport.quinn(hooks));
+        config.crypto = Arc::new(TappedServer {
+            inner: config.crypto,
+            flight: hooks.flight.clone(),
+        });
+        config
+    }
 }
 
 /// Whom a client trusts, what it speaks and allows.
@@ -114,5 +156,60 @@ impl ClientConfig {
             alpn,
             transport: TransportConfig::default(),
         }
+    }
+
+    /// In quinn-proto's terms, for a connection that will be turned with these hooks.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if the roots can't be loaded.
+    pub fn quinn(&self, hooks: &Hooks) -> Result<quinn_proto::ClientConfig, Error> {
+        let tls = self.trust.client(&self.alpn)?;
+        let crypto = QuicClientConfig::try_from(tls)
+            .map_err(|error| Error::Identity(format!("cannot use QUIC: {error}")))?;
+        let mut config = quinn_proto::ClientConfig::new(Arc::new(TappedClient {
+            inner: Arc::new(crypto),
+            flight: hooks.flight.clone(),
+        }));
+        config.transport_config(Arc::new(self.transport.quinn(hooks)));
+        Ok(config)
+    }
+}
+
+/// Bytes quinn-proto may hold unacknowledged. Not a lever: what limits us is the congestion window, and unsent bytes wait
+/// in our queues. quinn-proto also counts bytes acknowledged behind a hole, so it must never be near.
+const SEND_WINDOW: u64 = 1 << 30;
+
+impl TransportConfig {
+    fn quinn(&self, hooks: &Hooks) -> quinn_proto::TransportConfig {
+        let mut config = quinn_proto::TransportConfig::default();
+        let idle = u32::try_from(self.idle_timeout.as_millis()).unwrap_or(u32::MAX);
+        config
+            .max_idle_timeout((idle > 0).then(|| VarInt::from_u32(idle).into()))
+            .keep_alive_interval(self.keep_alive)
+            .max_concurrent_bidi_streams(self.max_bi_streams.into())
+            .max_concurrent_uni_streams(self.max_uni_streams.into())
+            .stream_receive_window(self.stream_receive_window.into())
+            .receive_window(self.receive_window.into())
+            .send_window(SEND_WINDOW)
+            // Lost ranges of a low stream must not hold the wire against a higher one.
+            .send_fairness(true)
+            .datagram_receive_buffer_size(Some(self.datagram_receive_budget))
+            .initial_rtt(self.initial_rtt);
+        let flight = hooks.flight.clone();
+        match self.congestion {
+            Congestion::Cubic => config.congestion_controller_factory(Arc::new(WatchedFactory {
+                inner: Arc::new(CubicConfig::default()),
+                flight,
+            })),
+            Congestion::NewReno => config.congestion_controller_factory(Arc::new(WatchedFactory {
+                inner: Arc::new(NewRenoConfig::default()),
+                flight,
+            })),
+            Congestion::Bbr => config.congestion_controller_factory(Arc::new(WatchedFactory {
+                inner: Arc::new(BbrConfig::default()),
+                flight,
+            })),
+        };
+        config
     }
 }

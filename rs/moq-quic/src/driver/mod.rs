@@ -3,7 +3,8 @@
 //! | file | what it owns |
 //! |---|---|
 //! | `endpoint` | the socket: demux, connect, accept |
-//! | `connection` | one task that turns one sans-IO connection |
+//! | `connection` | a connection's handle |
+//! | `turn`, `shared`, `wait` | one task that turns one sans-IO connection, what it shares with handles, who waits |
 //! | `group` | handles on send groups |
 //! | `send`, `recv` | the two halves of a stream, with `AsyncWrite` and `AsyncRead` |
 //! | `socket`, `udp` | what a socket must do, and UDP with segmentation offload |
@@ -13,7 +14,11 @@ mod endpoint;
 mod group;
 mod recv;
 mod send;
+mod shared;
 mod socket;
+mod turn;
+mod udp;
+mod wait;
 
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Incoming};
