@@ -20,16 +20,16 @@ TREE = WORK / "tree"
 
 @dataclasses.dataclass
 class Arm:
-    """`benches` maps "package:target" to its executable; `moq` is the command, for the workloads, where it builds."""
+    """`benches` maps "package:target" to its executable, `commands` the name of a command to its own."""
 
     name: str
     revision: str
     benches: dict
-    moq: pathlib.Path | None
+    commands: dict
     notes: list
 
     def describe(self):
-        files = self.benches | ({"moq": self.moq} if self.moq else {})
+        files = self.benches | self.commands
         hashes = {name: hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:16] for name, path in files.items()}
         return {"revision": self.revision, "binaries": hashes, "notes": self.notes}
 
@@ -148,7 +148,7 @@ def metadata():
 
 
 def compile_tree(target, packages, notes, env=None):
-    """(benches, moq) of the tree as it stands. What fails to build is noted and left out."""
+    """(benches, commands) of the tree as it stands. What fails to build is noted and left out."""
     chosen = [word for name in packages for word in ("--package", name)] or ["--workspace"]
     command = [
         "cargo", "build", "--release", "--benches", "--bins", "--keep-going", *chosen,
@@ -157,7 +157,7 @@ def compile_tree(target, packages, notes, env=None):
     done = subprocess.run(command, cwd=TREE, stdout=subprocess.PIPE, text=True, env=env)
     if done.returncode:
         notes.append("some targets don't build")
-    benches, moq = {}, None
+    benches, commands = {}, {}
     for line in done.stdout.splitlines():
         message = json.loads(line)
         if message.get("reason") != "compiler-artifact" or not message.get("executable"):
@@ -166,6 +166,6 @@ def compile_tree(target, packages, notes, env=None):
         package = pathlib.Path(message["manifest_path"]).parent.name
         if kind == ["bench"]:
             benches[f"{package}:{name}"] = message["executable"]
-        elif kind == ["bin"] and name == "moq":
-            moq = pathlib.Path(message["executable"])
-    return benches, moq
+        elif kind == ["bin"]:
+            commands[name] = message["executable"]
+    return benches, commands
