@@ -17,7 +17,7 @@ RULES = [
     (r"rs/.*", "crate of the path"),
     (r"\.github/.*", "workflows"),
     (r"flake\.(nix|lock)|tools/.*\.nix", "nix"),
-    (r"(tools|bench)/.*\.(py|toml)", "python"),
+    (r"(tools|bench)/.*\.(py|toml)|bench/\w+|tools/soak", "python"),
 ]
 # These go by kind of file, beside the rules above.
 KINDS = [(r".*\.md", "markdown"), (r".*\.toml", "toml"), (r".*justfile|.*\.just", "just")]
