@@ -1,0 +1,257 @@
+//! The nodes the tests are made of: each has an origin and an endpoint, accepts whoever comes, and dials others.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use moq_net::model::Pool;
+use moq_net::{
+    Broadcast, BroadcastConsumer, Error, GroupConsumer, Origin, OriginConfig, Session,
+    SessionConfig, Subscriber, Subscription, Timestamp, Track, TrackInfo, Version,
+};
+use moq_quic::sim::{Link, Network, identity};
+use moq_quic::tls::Trust;
+use moq_quic::{ClientConfig, Connection, Endpoint, ServerConfig};
+
+/// A network and the addresses handed out on it.
+pub struct Net {
+    pub network: Network,
+    next: AtomicU16,
+}
+
+/// One process, as far as the others can tell.
+pub struct Node {
+    pub origin: Origin,
+    pub addr: SocketAddr,
+    pub endpoint: Endpoint,
+    /// The sessions this node accepted, while they last or not.
+    pub accepted: Arc<Mutex<Vec<Session>>>,
+}
+
+impl Net {
+    pub fn new() -> Self {
+        Self {
+            network: Network::new(7),
+            next: AtomicU16::new(1),
+        }
+    }
+
+    /// A node whose hop id is `hop`, speaking every version.
+    pub fn node(&self, hop: u64) -> Node {
+        self.node_with(hop, Pool::default(), &Version::ALL)
+    }
+
+    pub fn node_with(&self, hop: u64, pool: Pool, versions: &[Version]) -> Node {
+        let port = self.next.fetch_add(1, Relaxed);
+        let addr = SocketAddr::from(([10, 0, 0, 1], port));
+        let alpn = versions
+            .iter()
+            .map(|version| version.alpn().into())
+            .collect();
+        let server = ServerConfig::new(identity().unwrap(), alpn);
+        let endpoint = Endpoint::with_socket(self.network.socket(addr), Some(server)).unwrap();
+        let origin = Origin::with_config(OriginConfig {
+            hop: Some(hop),
+            pool,
+        });
+        let accepted = Arc::<Mutex<Vec<Session>>>::default();
+        tokio::spawn(accept(endpoint.clone(), origin.clone(), accepted.clone()));
+        Node {
+            origin,
+            addr,
+            endpoint,
+            accepted,
+        }
+    }
+
+    pub fn link(&self, a: &Node, b: &Node, link: Link) {
+        self.network.link(a.addr, b.addr, link);
+    }
+
+    /// Cuts two nodes off from each other.
+    pub fn cut(&self, a: &Node, b: &Node) {
+        self.link(
+            a,
+            b,
+            Link {
+                loss: 1.0,
+                ..Link::default()
+            },
+        );
+    }
+}
+
+/// Serves everything to everybody, as a relay does.
+async fn accept(endpoint: Endpoint, origin: Origin, accepted: Arc<Mutex<Vec<Session>>>) {
+    while let Some(incoming) = endpoint.accept().await {
+        let (origin, accepted) = (origin.clone(), accepted.clone());
+        tokio::spawn(async move {
+            let Ok(conn) = incoming.accept().await else {
+                return;
+            };
+            let Ok(request) = Session::accept(conn).await else {
+                return;
+            };
+            if request.path().starts_with("secret") {
+                return request.refuse(&Error::Unauthorized, "no token for /secret");
+            }
+            let session = request.serve(both(&origin));
+            accepted.lock().unwrap().push(session);
+        });
+    }
+}
+
+pub fn both(origin: &Origin) -> SessionConfig {
+    SessionConfig {
+        publish: Some(origin.clone()),
+        subscribe: Some(origin.clone()),
+        ..SessionConfig::default()
+    }
+}
+
+impl Node {
+    /// A bare connection to another node.
+    pub async fn dial(&self, to: &Node, version: Version) -> Connection {
+        let trust = Trust::Fingerprints(vec![identity().unwrap().fingerprint()]);
+        let config = ClientConfig::new(trust, vec![version.alpn().into()]);
+        self.endpoint
+            .connect(to.addr, "localhost", config)
+            .await
+            .unwrap()
+    }
+
+    pub async fn connect_with(
+        &self,
+        to: &Node,
+        version: Version,
+        config: SessionConfig,
+    ) -> Session {
+        Session::connect(self.dial(to, version).await, config)
+            .await
+            .unwrap()
+    }
+
+    /// A session in the newest version that shares everything both ways.
+    pub async fn connect(&self, to: &Node) -> Session {
+        self.connect_with(to, Version::Lite06, both(&self.origin))
+            .await
+    }
+
+    /// Only reads from the other.
+    pub async fn read_from(&self, to: &Node, version: Version) -> Session {
+        let config = SessionConfig {
+            subscribe: Some(self.origin.clone()),
+            ..SessionConfig::default()
+        };
+        self.connect_with(to, version, config).await
+    }
+
+    /// Only publishes to the other.
+    pub async fn publish_to(&self, to: &Node, version: Version) -> Session {
+        let config = SessionConfig {
+            publish: Some(self.origin.clone()),
+            ..SessionConfig::default()
+        };
+        self.connect_with(to, version, config).await
+    }
+
+    /// Waits until a broadcast is there.
+    pub async fn find(&self, path: &str) -> BroadcastConsumer {
+        within(self.origin.wait_broadcast(path)).await.unwrap()
+    }
+}
+
+/// The publisher, relay and subscriber most tests are about.
+pub struct Chain {
+    pub net: Net,
+    pub publisher: Node,
+    pub relay: Node,
+    pub subscriber: Node,
+    pub up: Session,
+    pub down: Session,
+}
+
+impl Chain {
+    pub async fn new(version: Version) -> Self {
+        Self::with_link(version, Link::default()).await
+    }
+
+    pub async fn with_link(version: Version, link: Link) -> Self {
+        let net = Net::new();
+        let (publisher, relay, subscriber) = (net.node(1), net.node(2), net.node(3));
+        net.link(&publisher, &relay, link);
+        net.link(&subscriber, &relay, link);
+        let up = publisher.publish_to(&relay, version).await;
+        let down = subscriber.read_from(&relay, version).await;
+        Self {
+            net,
+            publisher,
+            relay,
+            subscriber,
+            up,
+            down,
+        }
+    }
+
+    /// A broadcast with one track at the publisher, and its reader at the subscriber.
+    pub async fn track(
+        &self,
+        name: &str,
+        info: TrackInfo,
+    ) -> (Broadcast, Track, BroadcastConsumer) {
+        let broadcast = self.publisher.origin.create_broadcast("room/cam").unwrap();
+        let track = broadcast.create_track(name, info).unwrap();
+        (broadcast, track, self.subscriber.find("room/cam").await)
+    }
+}
+
+/// What should happen soon; the clock is paused, so waiting costs nothing.
+pub async fn within<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), what)
+        .await
+        .expect("nothing happened")
+}
+
+pub async fn sleep(ms: u64) {
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+/// Everything kept, everything wanted.
+pub fn all() -> Subscription {
+    Subscription::within(Duration::from_secs(3600))
+}
+
+pub fn keep_all() -> TrackInfo {
+    TrackInfo {
+        max_age: Duration::from_secs(3600),
+        ..TrackInfo::default()
+    }
+}
+
+/// Writes a whole group of one frame, whose time is its sequence times 40 ms.
+pub fn write_group(track: &Track, payload: impl Into<Bytes>) -> u64 {
+    let group = track.append_group().unwrap();
+    let sequence = group.sequence();
+    group
+        .write_frame(Timestamp::from_millis(sequence * 40), payload)
+        .unwrap();
+    group.finish().unwrap();
+    sequence
+}
+
+/// The next group and all of its frames.
+pub async fn next_group(subscriber: &mut Subscriber) -> Option<(u64, Vec<Bytes>)> {
+    let group = within(subscriber.recv_group()).await.unwrap()?;
+    let sequence = group.sequence();
+    Some((sequence, read_all(group).await.unwrap()))
+}
+
+pub async fn read_all(mut group: GroupConsumer) -> Result<Vec<Bytes>, Error> {
+    let mut frames = Vec::new();
+    while let Some(frame) = within(group.read_frame()).await? {
+        frames.push(frame.payload);
+    }
+    Ok(frames)
+}
