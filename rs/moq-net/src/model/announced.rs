@@ -7,9 +7,10 @@
 //! slow reader holds one entry for it and sees where it ended up.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::origin::{State, View, WeakOrigin};
+use super::origin::{Found, OriginShared, State, View, WeakOrigin};
 use super::route::Route;
 use super::wait::{WaitKey, Waiters};
 use super::{BroadcastConsumer, lock};
@@ -114,7 +115,7 @@ impl Announced {
             return Poll::Ready(None);
         };
         let mut state = lock(&origin.state);
-        match take(&mut state, self.id) {
+        match take(&origin, &mut state, self.id) {
             Some(change) => Poll::Ready(Some(change)),
             None => {
                 state.readers[self.id]
@@ -130,7 +131,7 @@ impl Announced {
     pub fn try_next(&mut self) -> Option<Announce> {
         let origin = self.origin.upgrade()?;
         let mut state = lock(&origin.state);
-        take(&mut state, self.id)
+        take(&origin, &mut state, self.id)
     }
 
     /// How many paths are available now. O(paths below the prefix).
@@ -166,7 +167,7 @@ impl Drop for Announced {
 }
 
 /// Works out the next change for the reader `id`.
-fn take(state: &mut State, id: usize) -> Option<Announce> {
+fn take(origin: &Arc<OriginShared>, state: &mut State, id: usize) -> Option<Announce> {
     loop {
         let reader = &mut state.readers[id];
         let absolute = reader.pending.pop_front()?;
@@ -179,19 +180,20 @@ fn take(state: &mut State, id: usize) -> Option<Announce> {
             Some(offer) => told_now.insert(absolute.clone(), offer.version),
             None => told_now.remove(&absolute),
         };
+        let found = Found::new(origin, &absolute, exclude);
         let path = absolute.strip_prefix(&root).unwrap_or(absolute);
         match (told, best) {
             (None, Some(offer)) => {
                 return Some(Announce::Active {
                     path,
-                    consumer: offer.consumer,
+                    consumer: offer.consumer.found(found),
                     route: offer.route,
                 });
             }
             (Some(version), Some(offer)) if version != offer.version => {
                 return Some(Announce::Restart {
                     path,
-                    consumer: offer.consumer,
+                    consumer: offer.consumer.found(found),
                     route: offer.route,
                 });
             }

@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 
-use super::origin::Publication;
+use super::origin::{Found, Publication};
 use super::state::TrackShared;
 use super::usage::Usage;
 use super::wait::{WaitKey, WaitList};
@@ -47,7 +47,7 @@ struct Entry {
     requested: bool,
 }
 
-struct Found {
+struct Joinable {
     track: Arc<TrackShared>,
     requested: bool,
     /// Requested just now.
@@ -91,13 +91,13 @@ impl BroadcastShared {
         }
     }
 
-    fn find(&self, name: &str) -> Result<Found> {
+    fn find(&self, name: &str) -> Result<Joinable> {
         let (found, replaced) = {
             let mut state = lock(&self.state);
             if let Some(Entry { track, requested }) = state.tracks.get(name)
                 && !(*requested && track.is_sealed())
             {
-                return Ok(Found {
+                return Ok(Joinable {
                     track: track.clone(),
                     requested: *requested,
                     fresh: false,
@@ -114,7 +114,7 @@ impl BroadcastShared {
                 track: track.clone(),
                 requested: true,
             };
-            let found = Found {
+            let found = Joinable {
                 track,
                 requested: true,
                 fresh: true,
@@ -284,6 +284,7 @@ impl Broadcast {
     pub fn consume(&self) -> BroadcastConsumer {
         BroadcastConsumer {
             shared: self.shared().clone(),
+            found: None,
         }
     }
 
@@ -383,9 +384,19 @@ impl Drop for TrackRequest {
 #[derive(Clone, Debug)]
 pub struct BroadcastConsumer {
     shared: Arc<BroadcastShared>,
+    /// How it was found, if by an origin.
+    found: Option<Found>,
 }
 
 impl BroadcastConsumer {
+    /// The same broadcast, as found by an origin.
+    pub(super) fn found(&self, found: Found) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            found: Some(found),
+        }
+    }
+
     /// Subscribes to a track. Subscribers of one name share one track and so one upstream subscription. O(log tracks +
     /// log distinct preferences).
     ///
@@ -438,6 +449,15 @@ impl BroadcastConsumer {
             Poll::Pending
         })
         .await
+    }
+
+    /// Waits until the origin that this consumer came from offers another broadcast under the same path: who follows
+    /// the path asks again. Doesn't resolve when the path just ends, nor for a consumer that came from no origin.
+    pub async fn replaced(&self) {
+        match &self.found {
+            Some(found) => found.wait_other(self).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Whether both read the same broadcast.

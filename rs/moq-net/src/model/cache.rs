@@ -98,8 +98,9 @@ impl Cache {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.nodes.capacity()
     }
 
     /// The stamp the next group will get.

@@ -59,6 +59,9 @@ mod track;
 mod usage;
 mod wait;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use announced::{Announce, Announced};

@@ -4,13 +4,15 @@
 //! subscribers, each through a view. May not know how a route's broadcast gets its tracks.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, Weak};
+use std::task::Poll;
 
 use slab::Slab;
 
 use super::announced::Reader;
 use super::route::Route;
-use super::wait::wake;
+use super::wait::{WaitKey, WaitList, wake};
 use super::{Announce, Announced, Broadcast, BroadcastConsumer, Pool, lock};
 use crate::{Error, Path, Result};
 
@@ -34,6 +36,8 @@ pub(super) struct OriginShared {
 pub(super) struct State {
     paths: BTreeMap<Path, Vec<Offer>>,
     pub(super) readers: Slab<Reader>,
+    /// Who waits for another broadcast under a path, and how many they are.
+    rivals: BTreeMap<Path, (usize, Arc<WaitList>)>,
     /// Given to each route as it comes or changes: the larger, the newer.
     version: u64,
     /// Given to each publication.
@@ -74,19 +78,25 @@ impl State {
 }
 
 impl OriginShared {
-    /// Changes the routes to `path` and tells the readers it concerns. O(readers).
+    /// Changes the routes to `path` and tells those it concerns. O(readers).
     fn change<T>(&self, path: &Path, change: impl FnOnce(&mut State) -> T) -> T {
-        let (result, waiting) = {
+        let (result, waiting, rivals) = {
             let mut state = lock(&self.state);
             let result = change(&mut state);
-            let waiting: Vec<_> = state
-                .readers
-                .iter_mut()
+            let readers = state.readers.iter_mut();
+            let waiting: Vec<_> = readers
                 .filter_map(|(_, reader)| reader.note(path))
                 .collect();
-            (result, waiting)
+            (
+                result,
+                waiting,
+                state.rivals.get(path).map(|(_, list)| list.clone()),
+            )
         };
         waiting.into_iter().for_each(wake);
+        if let Some(rivals) = rivals {
+            rivals.wake();
+        }
         result
     }
 }
@@ -96,6 +106,84 @@ impl Drop for OriginShared {
         if let Ok(state) = self.state.get_mut() {
             for (_, reader) in &mut state.readers {
                 wake(reader.waiters.take());
+            }
+        }
+    }
+}
+
+/// Where a consumer was found: at which path, in which view of which origin.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    origin: Weak<OriginShared>,
+    /// Absolute.
+    path: Path,
+    exclude: Option<u64>,
+}
+
+impl Found {
+    pub(super) fn new(origin: &Arc<OriginShared>, path: &Path, exclude: Option<u64>) -> Self {
+        Self {
+            origin: Arc::downgrade(origin),
+            path: path.clone(),
+            exclude,
+        }
+    }
+
+    /// Waits until the path leads to another broadcast than `consumer`.
+    pub(super) async fn wait_other(&self, consumer: &BroadcastConsumer) {
+        let Some(mut rival) = Rival::new(self) else {
+            return std::future::pending().await;
+        };
+        poll_fn(|cx| {
+            let Some(origin) = self.origin.upgrade() else {
+                return Poll::Pending;
+            };
+            let state = lock(&origin.state);
+            match state.best(&self.path, self.exclude) {
+                Some(best) if !best.consumer.is_same(consumer) => Poll::Ready(()),
+                _ => {
+                    rival.list.register(&mut rival.key, cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+    }
+}
+
+/// A waiter on `State::rivals`; leaves when dropped.
+struct Rival<'a> {
+    found: &'a Found,
+    list: Arc<WaitList>,
+    key: WaitKey,
+}
+
+impl<'a> Rival<'a> {
+    /// `None` if the origin is gone.
+    fn new(found: &'a Found) -> Option<Self> {
+        let origin = found.origin.upgrade()?;
+        let mut state = lock(&origin.state);
+        let (users, list) = state.rivals.entry(found.path.clone()).or_default();
+        *users += 1;
+        Some(Self {
+            found,
+            list: list.clone(),
+            key: WaitKey::default(),
+        })
+    }
+}
+
+impl Drop for Rival<'_> {
+    fn drop(&mut self) {
+        self.list.remove(&mut self.key);
+        let Some(origin) = self.found.origin.upgrade() else {
+            return;
+        };
+        let mut state = lock(&origin.state);
+        if let Some((users, _)) = state.rivals.get_mut(&self.found.path) {
+            *users -= 1;
+            if *users == 0 {
+                state.rivals.remove(&self.found.path);
             }
         }
     }
@@ -248,9 +336,12 @@ impl Origin {
     pub fn broadcast(&self, path: impl AsRef<str>) -> Option<BroadcastConsumer> {
         let path = self.view.absolute(path).ok()?;
         let state = lock(&self.shared.state);
-        state
-            .best(&path, self.view.exclude)
-            .map(|offer| offer.consumer.clone())
+        let offer = state.best(&path, self.view.exclude)?;
+        Some(
+            offer
+                .consumer
+                .found(Found::new(&self.shared, &path, self.view.exclude)),
+        )
     }
 
     /// Waits for a broadcast at `path`.
@@ -385,3 +476,12 @@ impl Drop for Publication {
 
 /// Where announcements are read from; gone once nobody can publish any more.
 pub(super) type WeakOrigin = Weak<OriginShared>;
+
+#[cfg(test)]
+impl Origin {
+    /// That nothing was left behind.
+    pub(super) fn assert_empty(&self) {
+        let state = lock(&self.shared.state);
+        assert!(state.paths.is_empty() && state.readers.is_empty() && state.rivals.is_empty());
+    }
+}

@@ -688,3 +688,19 @@ fn age(wanted: &Subscription, info: Option<&TrackInfo>) -> u64 {
         None => u64::MAX,
     }
 }
+
+#[cfg(test)]
+impl TrackShared {
+    /// That no waiter was left behind.
+    pub(super) fn assert_nobody_waits(&self) {
+        let lists = [
+            &self.groups,
+            &self.parked,
+            &self.datagrams,
+            &self.about,
+            &self.demand,
+            &self.late,
+        ];
+        assert!(lists.iter().all(|list| list.is_empty()));
+    }
+}

@@ -297,3 +297,16 @@ impl Drop for Producer {
         }
     }
 }
+
+#[cfg(test)]
+impl Track {
+    /// That no waiter was left behind.
+    pub(super) fn assert_nobody_waits(&self) {
+        self.shared().assert_nobody_waits();
+    }
+
+    /// Places in the index of cached groups.
+    pub(super) fn index_capacity(&self) -> usize {
+        self.shared().lock().cache.capacity()
+    }
+}

@@ -81,9 +81,9 @@ impl Waiters {
         std::mem::take(&mut self.slots)
     }
 
-    #[cfg(test)]
-    fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    /// Whether nobody waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len()
     }
 }
 
@@ -187,8 +187,14 @@ impl WaitList {
     }
 
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        lock(&self.inner).waiters.len()
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.inner).waiters.is_empty()
+    }
+}
+
+impl Default for WaitList {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -269,7 +275,7 @@ mod tests {
             let mut waiter = list.waiter();
             waiter.register(&Context::from_waker(&waker));
         }
-        assert_eq!(list.len(), 0);
+        assert!(list.is_empty());
         assert!(lock(&list.inner).waiters.slots.capacity() <= 4);
         list.wake();
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
