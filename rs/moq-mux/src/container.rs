@@ -60,6 +60,11 @@ impl Builder {
         Self { buffer }
     }
 
+    /// The reserved bytes and the unit, to go on with elsewhere.
+    pub fn into_inner(self) -> BytesMut {
+        self.buffer
+    }
+
     /// Appends bytes of the unit.
     #[inline]
     pub fn extend(&mut self, bytes: &[u8]) {
@@ -97,6 +102,13 @@ impl Builder {
         self.buffer[start..HEADROOM].copy_from_slice(&micros.to_be_bytes()[8 - len..]);
         self.buffer[start] |= tag;
         self.buffer.freeze().slice(start..)
+    }
+}
+
+/// A unit collected elsewhere, behind [`HEADROOM`] reserved bytes.
+impl From<BytesMut> for Builder {
+    fn from(buffer: BytesMut) -> Self {
+        Self { buffer }
     }
 }
 

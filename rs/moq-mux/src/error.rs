@@ -46,6 +46,10 @@ pub enum Error {
     #[error("a frame of {0} bytes has no readable timestamp in front")]
     Container(usize),
 
+    /// The broadcast refused a track, a group or a frame.
+    #[error("the broadcast takes nothing more: {0}")]
+    Net(#[from] moq_net::Error),
+
     /// Reading the input failed.
     #[error("reading the input failed: {0}")]
     Io(#[from] std::io::Error),

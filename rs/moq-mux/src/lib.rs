@@ -13,6 +13,7 @@
 pub mod catalog;
 pub mod codec;
 pub mod container;
+pub mod import;
 pub mod ts;
 
 mod error;

@@ -43,6 +43,9 @@ pub trait Handler {
 
     /// The programme clock reached this many ticks of 27 MHz.
     fn clock(&mut self, ticks: i64);
+
+    /// The source's time base ended; times go on as if it had not.
+    fn time_base(&mut self);
 }
 
 /// What was met, in numbers.
@@ -226,7 +229,10 @@ impl Core {
             let step = self.timeline.pcr(pcr, flagged, self.packets);
             match step {
                 Step::On(ticks) => self.meter.step(self.packets, ticks),
-                Step::Break => self.meter.restart(self.packets),
+                Step::Break => {
+                    self.meter.restart(self.packets);
+                    handler.time_base();
+                }
             }
             if let Some(clock) = self.timeline.clock() {
                 handler.clock(clock);

@@ -5,6 +5,8 @@
 
 use bytes::BytesMut;
 
+use super::packet::PACKET;
+
 /// The longest header: nine fixed bytes and 255 of fields.
 const MAX_HEADER: usize = 9 + 255;
 
@@ -13,6 +15,13 @@ pub const MAX_UNIT: usize = 16 << 20;
 
 /// `stream_id` of padding: nothing in it is for anyone.
 pub const PADDING_STREAM: u8 = 0xbe;
+
+/// How many transport packets a unit of `len` bytes takes, alone in its PES packet: PTS always, DTS when it differs,
+/// and the two bytes of adaptation field that hold `random_access_indicator`.
+pub fn packets(len: usize, has_dts: bool, random_access: bool) -> u64 {
+    let header = 14 + if has_dts { 5 } else { 0 } + if random_access { 2 } else { 0 };
+    (header + len).div_ceil(PACKET - 4) as u64
+}
 
 /// What a PES header says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

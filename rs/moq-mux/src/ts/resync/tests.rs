@@ -12,7 +12,11 @@ fn packet(number: usize) -> [u8; PACKET] {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        *byte = if state >> 61 == 0 { SYNC } else { (state >> 8) as u8 };
+        *byte = if state >> 61 == 0 {
+            SYNC
+        } else {
+            (state >> 8) as u8
+        };
     }
     bytes
 }
