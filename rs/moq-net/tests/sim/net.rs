@@ -13,7 +13,7 @@ use moq_net::{
 };
 use moq_quic::sim::{Link, Network, identity};
 use moq_quic::tls::Trust;
-use moq_quic::{ClientConfig, Connection, Endpoint, ServerConfig};
+use moq_quic::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 
 /// A network and the addresses handed out on it.
 pub struct Net {
@@ -50,7 +50,10 @@ impl Net {
             .iter()
             .map(|version| version.alpn().into())
             .collect();
-        let server = ServerConfig::new(identity().unwrap(), alpn);
+        let server = ServerConfig {
+            transport: transport(),
+            ..ServerConfig::new(identity().unwrap(), alpn)
+        };
         let endpoint = Endpoint::with_socket(self.network.socket(addr), Some(server)).unwrap();
         let origin = Origin::with_config(OriginConfig {
             hop: Some(hop),
@@ -80,6 +83,15 @@ impl Net {
                 ..Link::default()
             },
         );
+    }
+}
+
+fn transport() -> TransportConfig {
+    TransportConfig {
+        keep_alive: Some(Duration::from_secs(5)),
+        max_bi_streams: 1024,
+        max_uni_streams: 1024,
+        ..TransportConfig::default()
     }
 }
 
@@ -115,7 +127,10 @@ impl Node {
     /// A bare connection to another node.
     pub async fn dial(&self, to: &Node, version: Version) -> Connection {
         let trust = Trust::Fingerprints(vec![identity().unwrap().fingerprint()]);
-        let config = ClientConfig::new(trust, vec![version.alpn().into()]);
+        let config = ClientConfig {
+            transport: transport(),
+            ..ClientConfig::new(trust, vec![version.alpn().into()])
+        };
         self.endpoint
             .connect(to.addr, "localhost", config)
             .await
@@ -246,6 +261,20 @@ pub async fn next_group(subscriber: &mut Subscriber) -> Option<(u64, Vec<Bytes>)
     let group = within(subscriber.recv_group()).await.unwrap()?;
     let sequence = group.sequence();
     Some((sequence, read_all(group).await.unwrap()))
+}
+
+/// Reads to the end of the track, and says which groups were whole.
+pub fn whole_groups(mut subscriber: Subscriber) -> tokio::task::JoinHandle<Vec<u64>> {
+    tokio::spawn(async move {
+        let mut whole = Vec::new();
+        while let Some(group) = within(subscriber.recv_group()).await.unwrap() {
+            let sequence = group.sequence();
+            if read_all(group).await.is_ok() {
+                whole.push(sequence);
+            }
+        }
+        whole
+    })
 }
 
 pub async fn read_all(mut group: GroupConsumer) -> Result<Vec<Bytes>, Error> {

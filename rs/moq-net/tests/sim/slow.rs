@@ -107,8 +107,8 @@ async fn on_a_slow_link_the_higher_priority_leads() {
             priority,
             ..Subscription::within(Duration::from_millis(500))
         };
-        let mut from_low = consumer.subscribe("low", wish(0)).unwrap();
-        let mut from_high = consumer.subscribe("high", wish(255)).unwrap();
+        let from_low = consumer.subscribe("low", wish(0)).unwrap();
+        let from_high = consumer.subscribe("high", wish(255)).unwrap();
         within(from_low.info()).await.unwrap();
         within(from_high.info()).await.unwrap();
         // Each track alone fills the link.
@@ -127,14 +127,11 @@ async fn on_a_slow_link_the_higher_priority_leads() {
             low.finish().unwrap();
             high.finish().unwrap();
         });
-        let mut high = 0;
-        while let Some(group) = within(from_high.recv_group()).await.unwrap() {
-            high += usize::from(read_all(group).await.is_ok());
-        }
-        let mut low = 0;
-        while let Some(group) = within(from_low.recv_group()).await.unwrap() {
-            low += usize::from(read_all(group).await.is_ok());
-        }
+        let (from_low, from_high) = (whole_groups(from_low), whole_groups(from_high));
+        let (low, high) = (
+            from_low.await.unwrap().len(),
+            from_high.await.unwrap().len(),
+        );
         writer.await.unwrap();
         assert!(high >= 145, "{version}: {high} of 150 of the urgent track");
         assert!(
@@ -160,8 +157,8 @@ async fn an_update_of_the_priority_takes_effect_under_load() {
         priority,
         ..Subscription::within(Duration::from_millis(500))
     };
-    let mut from_a = consumer.subscribe("a", wish(9)).unwrap();
-    let mut from_b = consumer.subscribe("b", wish(1)).unwrap();
+    let from_a = consumer.subscribe("a", wish(9)).unwrap();
+    let from_b = consumer.subscribe("b", wish(1)).unwrap();
     within(from_a.info()).await.unwrap();
     within(from_b.info()).await.unwrap();
     let slow = Link {
@@ -184,15 +181,17 @@ async fn an_update_of_the_priority_takes_effect_under_load() {
         sleep(4_000).await;
         control.update(wish(99));
     });
-    let mut whole = [[0; 2]; 2];
-    for (which, subscriber) in [&mut from_a, &mut from_b].into_iter().enumerate() {
-        while let Some(group) = within(subscriber.recv_group()).await.unwrap() {
-            let late = usize::from(group.sequence() > 110);
-            whole[which][late] += usize::from(read_all(group).await.is_ok());
-        }
-    }
+    let (from_a, from_b) = (whole_groups(from_a), whole_groups(from_b));
+    let (whole_a, whole_b) = (from_a.await.unwrap(), from_b.await.unwrap());
     writer.await.unwrap();
-    let [[a_before, a_after], [b_before, b_after]] = whole;
+    let split = |whole: &[u64]| {
+        let before = whole.iter().filter(|&&sequence| sequence < 90).count();
+        (
+            before,
+            whole.iter().filter(|&&sequence| sequence > 110).count(),
+        )
+    };
+    let ((a_before, a_after), (b_before, b_after)) = (split(&whole_a), split(&whole_b));
     assert!(
         a_before > b_before + 30,
         "before: {a_before} and {b_before}"
@@ -249,7 +248,7 @@ async fn a_slow_subscriber_is_skipped_ahead_and_holds_no_memory() {
     };
     let track = broadcast.create_track("video", info).unwrap();
     let wish = Subscription::within(Duration::from_secs(1));
-    let mut at_slow = slow
+    let at_slow = slow
         .find("cam")
         .await
         .subscribe("video", wish.clone())
@@ -270,6 +269,7 @@ async fn a_slow_subscriber_is_skipped_ahead_and_holds_no_memory() {
         }
         track.finish().unwrap();
     });
+    let at_slow = whole_groups(at_slow);
     let mut fast_got = 0;
     while next_group(&mut at_fast).await.is_some() {
         fast_got += 1;
@@ -280,15 +280,9 @@ async fn a_slow_subscriber_is_skipped_ahead_and_holds_no_memory() {
         );
     }
     assert_eq!(fast_got, 500, "another's slowness cost this one");
-    let (mut whole, mut newest) = (0, 0);
-    while let Some(group) = within(at_slow.recv_group()).await.unwrap() {
-        let sequence = group.sequence();
-        if read_all(group).await.is_ok() {
-            whole += 1;
-            newest = newest.max(sequence);
-        }
-    }
     writer.await.unwrap();
+    let slow_got = at_slow.await.unwrap();
+    let (whole, newest) = (slow_got.len(), slow_got.iter().copied().max().unwrap_or(0));
     assert!(
         (60..200).contains(&whole),
         "{whole} groups through a quarter of the rate"

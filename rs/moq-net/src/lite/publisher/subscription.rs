@@ -41,9 +41,13 @@ pub(crate) async fn subscribe(peer: &Peer, send: &mut SendStream, input: &mut In
         return Ok(send.finish()?);
     };
     let entry = peer.served.open(broadcast, track);
-    Serving::new(peer, id, subscriber, info, entry)
-        .run(send, input)
-        .await
+    let serving = Serving::new(peer, id, subscriber, info, entry);
+    tokio::select! {
+        biased;
+        served = serving.run(send, input) => served,
+        // Somebody else publishes under the path now: the peer should ask again, and gets that one.
+        () = consumer.replaced() => Err(Error::Cancel),
+    }
 }
 
 /// Waits for the track's info; the peer may change its mind meanwhile. `None`: it left.

@@ -25,26 +25,17 @@ const STRAGGLERS: Duration = Duration::from_secs(2);
 pub(super) async fn serve(peer: Arc<Peer>, broadcast: Path, request: TrackRequest) {
     let name = request.name().to_owned();
     let demand = request.demand();
-    let mut upstream = None;
-    let asked = async {
-        if let Some(wish) = demand.current() {
-            upstream = Some(Upstream::open(&peer, &broadcast, &name, wish).await?);
-        }
-        ask_info(&peer, &broadcast, &name).await
-    };
-    let info = tokio::select! {
+    let asked = ask(&peer, &broadcast, &name, demand.current());
+    let asked = tokio::select! {
         biased;
-        info = asked => info,
+        asked = asked => asked,
         () = request.unused() => Err(Error::Cancel),
     };
-    let track = match info {
-        Ok(info) => request.accept(info),
-        Err(error) => {
-            request.reject(error.clone());
-            Err(error)
-        }
+    let (upstream, info) = match asked {
+        Ok(answers) => answers,
+        Err(error) => return request.reject(error),
     };
-    let Ok(track) = track else {
+    let Ok(track) = request.accept(info) else {
         return;
     };
     if let Some(upstream) = &upstream {
@@ -63,21 +54,42 @@ pub(super) async fn serve(peer: Arc<Peer>, broadcast: Path, request: TrackReques
     }
 }
 
-async fn ask_info(peer: &Peer, broadcast: &Path, track: &str) -> Result<TrackInfo> {
-    if !peer.version.has_setup() {
-        return Ok(TrackInfo::default());
-    }
-    let request = TrackMessage {
-        broadcast: broadcast.clone(),
-        track: track.to_owned(),
+/// Asks what the track says of itself and, if it is wanted already, for its groups: both at once.
+///
+/// The question that is soon over opens its stream first: should the peer allow too few streams for every track wanted,
+/// some are read, rather than all half asked for.
+async fn ask(
+    peer: &Arc<Peer>,
+    broadcast: &Path,
+    track: &str,
+    wish: Option<Subscription>,
+) -> Result<(Option<Upstream>, TrackInfo)> {
+    let question = match peer.version.has_setup() {
+        true => Some(peer.control.open_bi(0).await?),
+        false => None,
     };
-    let (mut send, recv) = peer.control.open_bi(0).await?;
-    send.write_chunk(request.encode_first(bidi::TRACK, peer.version)?)
-        .await?;
-    let info = Input::new(recv, peer.version).expect().await;
-    // Only now: published peers take an earlier end of the request for its cancellation.
-    let _ = send.finish();
-    info
+    let upstream = async {
+        match wish {
+            Some(wish) => Upstream::open(peer, broadcast, track, wish).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let info = async {
+        let Some((mut send, recv)) = question else {
+            return Ok(TrackInfo::default());
+        };
+        let request = TrackMessage {
+            broadcast: broadcast.clone(),
+            track: track.to_owned(),
+        };
+        send.write_chunk(request.encode_first(bidi::TRACK, peer.version)?)
+            .await?;
+        let info = Input::new(recv, peer.version).expect().await;
+        // Only now: published peers take an earlier end of the request for its cancellation.
+        let _ = send.finish();
+        info
+    };
+    futures::try_join!(upstream, info)
 }
 
 /// A subscription at the peer.
