@@ -120,7 +120,7 @@ def lay_over(home):
 
 def cargo_check(home):
     package = tomllib.loads((TREE / home / "Cargo.toml").read_text())["package"]["name"]
-    command = ["cargo", "check", "--quiet", "--release", "--benches", "--package", package, "--target-dir", str(WORK / "target-check")]
+    command = ["cargo", "check", "--quiet", "--release", "--bench", "*", "--package", package, "--target-dir", str(WORK / "target-check")]
     return subprocess.run(command, cwd=TREE, capture_output=True).returncode == 0
 
 
@@ -151,7 +151,7 @@ def compile_tree(target, packages, notes, env=None):
     """(benches, commands) of the tree as it stands. What fails to build is noted and left out."""
     chosen = [word for name in packages for word in ("--package", name)] or ["--workspace"]
     command = [
-        "cargo", "build", "--release", "--benches", "--bins", "--keep-going", *chosen,
+        "cargo", "build", "--release", "--bench", "*", "--bins", "--keep-going", *chosen,
         "--target-dir", str(WORK / f"target-{target}"), "--message-format", "json-render-diagnostics",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=TREE, stdout=subprocess.PIPE, text=True, env=env)

@@ -35,7 +35,10 @@ def count(binary, case, env=None):
             f"--toggle-collect={REGION}", "--dump-instr=yes", "--compress-pos=no", "--compress-strings=no",
             binary, "--bench", "--test", case, "--exact",
         ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=env, cwd=folder)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=env, cwd=folder)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{case}: not done after {TIMEOUT} s under callgrind") from None
         if done.returncode:
             raise Failed(f"{case}: {' | '.join((done.stdout + done.stderr).splitlines()[-3:])}")
         # criterion starts a child (it looks for cargo); the profile of the bench itself is the one that collected.
