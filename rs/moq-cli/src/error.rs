@@ -2,6 +2,7 @@
 //! fix. Called everywhere in this crate; `main` prints it and exits with status 1.
 
 use std::io;
+use std::net::SocketAddr;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +24,14 @@ pub(crate) enum Error {
     #[error("the reader of the output closed it")]
     OutputClosed,
 
-    #[error("{cause}; stop what uses the port, or choose another address")]
-    Listen { cause: moq_quic::Error },
+    #[error("{0}; stop what uses the port, or choose another address")]
+    Listen(moq_quic::Error),
+
+    #[error("no certificate to show: give --tls-generate localhost, or --tls-cert and --tls-key")]
+    NoIdentity,
+
+    #[error("{0}; check --tls-cert and --tls-key, or the names given to --tls-generate")]
+    Identity(moq_quic::Error),
 
     #[error(
         "no answer from {address} in {patience} s: is a relay running there, and is UDP let through?"
@@ -39,7 +46,7 @@ pub(crate) enum Error {
     },
 
     #[error(
-        "{address} speaks none of the protocol versions offered; leave out --protocol, or choose another"
+        "{address} speaks none of the versions offered; leave out --protocol, or choose another"
     )]
     Protocol { address: String },
 
@@ -47,9 +54,19 @@ pub(crate) enum Error {
     Connect { address: String, cause: String },
 
     #[error(
-        "{address} refused the session: {reason}; use a path that is public there, or have it made so (--auth-public)"
+        "{address} refused the session: {reason}; ask for a path that is public there, or have it \
+         made public (moq relay --auth-public)"
     )]
     Unauthorized { address: String, reason: String },
+
+    #[error("lost {address}: {cause}")]
+    Lost { address: String, cause: String },
+
+    #[error("{address} is going away")]
+    GoingAway { address: String },
+
+    #[error("the socket on {address} was closed")]
+    Ended { address: SocketAddr },
 }
 
 impl Error {

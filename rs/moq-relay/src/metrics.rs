@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use moq_net::Session;
+use moq_net::{Session, SessionStats};
 
 /// What has happened since the relay started, and what is going on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -102,6 +102,11 @@ impl Books {
         };
         inner.live.values().for_each(|session| metrics.add(session));
         metrics
+    }
+
+    /// Every live session, oldest first.
+    pub(crate) fn sessions(&self) -> Vec<SessionStats> {
+        self.lock().live.values().map(Session::stats).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moq_net::{Error, Origin, OriginConfig, Pool, Session, SessionConfig};
+use moq_net::{Error, Origin, OriginConfig, Pool, Session, SessionConfig, SessionStats};
 use moq_quic::{Connection, Endpoint};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval};
@@ -115,6 +115,11 @@ impl Relay {
         self.shared.books.read()
     }
 
+    /// Every session being served, in numbers. O(sessions × subscriptions).
+    pub fn sessions(&self) -> Vec<SessionStats> {
+        self.shared.books.sessions()
+    }
+
     /// Accepts sessions on `endpoint` until the relay has drained or the endpoint is closed. May run
     /// for several endpoints at once.
     pub async fn serve(&self, endpoint: &Endpoint) {
@@ -124,7 +129,7 @@ impl Relay {
             tokio::select! {
                 incoming = endpoint.accept() => {
                     let Some(incoming) = incoming else { return };
-                    let open = *phase.borrow() == Phase::Open;
+                    let open = *self.shared.phase.borrow() == Phase::Open;
                     match self.shared.seats.take().filter(|_| open) {
                         Some(seat) => {
                             let shared = self.shared.clone();
