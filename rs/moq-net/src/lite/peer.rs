@@ -135,9 +135,14 @@ impl Peer {
     /// Waits for the peer's GOAWAY, and returns its URI.
     pub(crate) async fn goaway(&self) -> String {
         let mut goaway = self.goaway.subscribe();
-        match goaway.wait_for(Option::is_some).await {
-            Ok(uri) => uri.clone().unwrap_or_default(),
-            Err(_) => std::future::pending().await,
+        let uri = goaway
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|uri| uri.clone());
+        match uri {
+            Some(uri) => uri,
+            None => std::future::pending().await,
         }
     }
 
