@@ -9,9 +9,10 @@ use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::cache::{Node, Place};
+use super::audience::Subscribed;
+use super::cache::{Cache, Node, Place};
 use super::demand::Interest;
-use super::state::{Lateness, TrackShared, TrackState, View};
+use super::state::{TrackShared, TrackState};
 use super::wait::WaitKey;
 use super::{Control, Counts, Datagram, GroupConsumer, Ordered, Subscription, TrackInfo};
 use crate::{Error, Result};
@@ -25,16 +26,7 @@ const STEPS: usize = 256;
 #[derive(Debug)]
 pub struct Subscriber {
     interest: Arc<Interest>,
-    place: Place,
-    /// This cursor's own limits.
-    window: Range<u64>,
-    /// Limits in force at the last poll, the subscription's included.
-    applied: Option<Range<u64>>,
-    /// Ranges that came into the limits after their groups were passed: delivered by sequence first.
-    replay: VecDeque<Range<u64>>,
-    /// Sequences within the limits that were delivered or skipped.
-    seen: u64,
-    counts: Counts,
+    cursor: Cursor,
     /// Next datagram to receive.
     datagram: u64,
     waiting: Waiting,
@@ -50,12 +42,11 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Registers for everything that can move a cursor: a group, an eviction, new preferences, the end.
+    /// Registers for what can move a cursor: a group, the end, new preferences, and with `parked` an eviction.
     pub(super) fn register(
         &mut self,
         track: &TrackShared,
-        state: &mut TrackState,
-        id: usize,
+        subscribed: &mut Subscribed,
         cx: &Context<'_>,
         parked: bool,
     ) {
@@ -63,7 +54,7 @@ impl Waiting {
         if parked {
             track.parked.register(&mut self.parked, cx);
         }
-        state.waiters(id).register(&mut self.update, cx.waker());
+        subscribed.waiters.register(&mut self.update, cx.waker());
     }
 
     pub(super) fn leave(&mut self, interest: &Interest) {
@@ -72,15 +63,23 @@ impl Waiting {
         track.parked.remove(&mut self.parked);
         track.datagrams.remove(&mut self.datagrams);
         if self.update.is_registered() {
-            track.lock().waiters(interest.id).remove(&mut self.update);
+            track
+                .lock()
+                .audience
+                .get_mut(interest.id)
+                .waiters
+                .remove(&mut self.update);
         }
     }
 }
 
 /// What became of one group a cursor looked at.
-enum Step {
+pub(super) enum Step {
+    /// It is the reader's.
     Deliver(GroupConsumer),
+    /// It is not for this reader; there may be another.
     Pass,
+    /// There is none.
     Nothing,
 }
 
@@ -93,12 +92,7 @@ impl Subscriber {
                 track: track.clone(),
                 id,
             }),
-            place,
-            window: 0..u64::MAX,
-            applied: None,
-            replay: VecDeque::new(),
-            seen: 0,
-            counts: Counts::default(),
+            cursor: Cursor::new(place),
             datagram,
             waiting: Waiting::default(),
         }
@@ -128,22 +122,30 @@ impl Subscriber {
 
     /// See [`Self::recv_group`].
     pub fn poll_recv_group(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<GroupConsumer>>> {
-        let interest = self.interest.clone();
+        let Interest { track, id } = &*self.interest;
         loop {
-            let mut state = interest.track.lock();
-            let view = state.view(interest.id);
-            self.apply(&view);
+            let mut state = track.lock();
+            let TrackState {
+                cache,
+                audience,
+                latest,
+                ..
+            } = &mut *state;
+            let subscribed = audience.get_mut(*id);
+            subscribed.note_asked(*latest);
+            self.cursor.apply(subscribed);
             for _ in 0..STEPS {
-                match self.step(&state, &view) {
+                match self.cursor.step(cache, subscribed) {
                     Step::Deliver(group) => return Poll::Ready(Ok(Some(group))),
                     Step::Pass => {}
                     Step::Nothing => {
-                        if let Some(end) = self.end(&state, &view) {
+                        if let Some(end) = self.cursor.end(&state, *id) {
                             return Poll::Ready(end.map(|()| None));
                         }
-                        let parked = view.end != u64::MAX || state.sealed;
-                        self.waiting
-                            .register(&interest.track, &mut state, interest.id, cx, parked);
+                        let sealed = state.sealed;
+                        let subscribed = state.audience.get_mut(*id);
+                        let parked = sealed || subscribed.end != u64::MAX;
+                        self.waiting.register(track, subscribed, cx, parked);
                         return Poll::Pending;
                     }
                 }
@@ -203,7 +205,7 @@ impl Subscriber {
     /// cursor parks. Cached groups that a wider window takes in become deliverable, those that arrived already by
     /// sequence and before others.
     pub fn set_groups(&mut self, range: impl RangeBounds<u64>) {
-        self.window = half_open(&range);
+        self.cursor.window = half_open(&range);
     }
 
     /// Waits until it is known which group the subscription starts with. Groups below it won't be delivered. `None` if
@@ -217,22 +219,28 @@ impl Subscriber {
 
     /// See [`Self::start`].
     pub fn poll_start(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>>> {
-        let interest = self.interest.clone();
-        let mut state = interest.track.lock();
-        let view = state.view(interest.id);
-        if let Some((first, _)) = state.cache.at_or_above(view.floor, Place::START) {
-            let start = match state.started_at {
-                Some(declared) if declared >= view.floor => declared.min(first.sequence),
+        let Interest { track, id } = &*self.interest;
+        let mut state = track.lock();
+        let TrackState {
+            cache,
+            audience,
+            started_at,
+            ..
+        } = &mut *state;
+        let subscribed = audience.get_mut(*id);
+        if let Some((first, _)) = cache.at_or_above(subscribed.floor, Place::START) {
+            let start = match *started_at {
+                Some(declared) if declared >= subscribed.floor => declared.min(first.sequence),
                 _ => first.sequence,
             };
-            state.set_floor(interest.id, start);
+            subscribed.floor = start;
             return Poll::Ready(Ok(Some(start)));
         }
         if state.sealed {
             return Poll::Ready(state.outcome().map(|()| None));
         }
         self.waiting
-            .register(&interest.track, &mut state, interest.id, cx, true);
+            .register(track, state.audience.get_mut(*id), cx, true);
         Poll::Pending
     }
 
@@ -261,103 +269,127 @@ impl Subscriber {
     /// cursor's place.
     #[must_use]
     pub const fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// Takes note of limits that moved since the last poll.
-    fn apply(&mut self, view: &View) {
-        let now = self.window.start.max(view.floor)..self.window.end.min(view.end);
-        let now = now.start..now.end.max(now.start);
-        match &self.applied {
-            Some(before) if *before != now => {
-                // Before the first poll nothing was passed, so there is nothing to come back to.
-                let before = before.clone();
-                for range in &mut self.replay {
-                    *range = range.start.max(now.start)..range.end.min(now.end);
-                }
-                self.replay.push_front(now.start..now.end.min(before.start));
-                self.replay.push_back(now.start.max(before.end)..now.end);
-                self.replay.retain(|range| !range.is_empty());
-                self.seen = 0;
-            }
-            _ => {}
-        }
-        self.applied = Some(now);
-    }
-
-    fn step(&mut self, state: &TrackState, view: &View) -> Step {
-        while let Some(range) = self.replay.front_mut() {
-            match state.cache.at_or_above(range.start, Place::START) {
-                Some((node, _)) if node.sequence < range.end => {
-                    range.start = node.sequence + 1;
-                    // What arrives later is met in its turn.
-                    if node.stamp > self.place.stamp() {
-                        return Step::Pass;
-                    }
-                    return self.offer(state, view, node);
-                }
-                _ => self.replay.pop_front(),
-            };
-        }
-        let Some((node, place)) = state.cache.arrived_after(self.place) else {
-            return Step::Nothing;
-        };
-        self.counts.gone += place.stamp() - self.place.stamp() - 1;
-        self.place = place;
-        if self
-            .applied
-            .as_ref()
-            .is_some_and(|limits| limits.contains(&node.sequence))
-        {
-            return self.offer(state, view, node);
-        }
-        self.counts.outside += 1;
-        Step::Pass
-    }
-
-    fn offer(&mut self, state: &TrackState, view: &View, node: &Node) -> Step {
-        self.seen += 1;
-        if view.skips(state, node) {
-            self.counts.late += 1;
-            return Step::Pass;
-        }
-        self.counts.delivered += 1;
-        Step::Deliver(view.reader(node))
-    }
-
-    /// Whether nothing more can come, with everything cached delivered.
-    fn end(&self, state: &TrackState, view: &View) -> Option<Result<()>> {
-        if state.sealed {
-            let held = state.cache.at_or_above(self.window.end, Place::START);
-            let parked = held.is_some_and(|(node, _)| node.sequence < view.end);
-            return (!parked).then(|| state.outcome());
-        }
-        let end = view.end.min(state.end.unwrap_or(u64::MAX));
-        if end == u64::MAX || self.window.end < end {
-            return None;
-        }
-        self.is_complete(state, view, end).then_some(Ok(()))
-    }
-
-    /// Whether no group below `end` can still be delivered.
-    fn is_complete(&self, state: &TrackState, view: &View, end: u64) -> bool {
-        if self.seen >= end.saturating_sub(self.window.start.max(view.floor)) {
-            return true;
-        }
-        // A group below `end` that comes now would be late at once if one above it is, or evicted at once.
-        state
-            .cache
-            .at_or_above(end, Place::START)
-            .is_some_and(|(above, _)| {
-                state.cache.predecessor(above).is_none()
-                    || state.lateness(above, view.age) == Lateness::Late
-            })
+        self.cursor.counts
     }
 }
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
         self.waiting.leave(&self.interest);
+    }
+}
+
+/// A place in the order of arrival, within limits.
+#[derive(Debug)]
+struct Cursor {
+    place: Place,
+    /// This cursor's own limits.
+    window: Range<u64>,
+    /// Limits in force at the last poll, the subscription's included.
+    limits: Option<Range<u64>>,
+    /// Ranges that came into the limits after their groups were passed: delivered by sequence, first.
+    replay: VecDeque<Range<u64>>,
+    /// How many groups within the limits were delivered or skipped.
+    seen: u64,
+    counts: Counts,
+}
+
+impl Cursor {
+    fn new(place: Place) -> Self {
+        Self {
+            place,
+            window: 0..u64::MAX,
+            limits: None,
+            replay: VecDeque::new(),
+            seen: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes note of limits that moved since the last poll.
+    fn apply(&mut self, subscribed: &Subscribed) {
+        let start = self.window.start.max(subscribed.floor);
+        let now = start..self.window.end.min(subscribed.end).max(start);
+        // Before the first poll nothing was passed, so there is nothing to come back to.
+        if let Some(before) = self.limits.take_if(|before| *before != now) {
+            for range in &mut self.replay {
+                *range = range.start.max(now.start)..range.end.min(now.end);
+            }
+            self.replay.push_front(now.start..now.end.min(before.start));
+            self.replay.push_back(now.start.max(before.end)..now.end);
+            self.replay.retain(|range| !range.is_empty());
+            self.seen = 0;
+        }
+        self.limits = Some(now);
+    }
+
+    fn step(&mut self, cache: &Cache, subscribed: &Subscribed) -> Step {
+        while let Some(range) = self.replay.front_mut() {
+            match cache.at_or_above(range.start, Place::START) {
+                Some((node, _)) if node.sequence < range.end => {
+                    range.start = node.sequence + 1;
+                    // What arrived after the cursor's place is met in its turn.
+                    return match node.stamp > self.place.stamp() {
+                        true => Step::Pass,
+                        false => self.offer(cache, subscribed, node),
+                    };
+                }
+                _ => self.replay.pop_front(),
+            };
+        }
+        let Some((node, place)) = cache.arrived_after(self.place) else {
+            return Step::Nothing;
+        };
+        self.counts.gone += place.stamp() - self.place.stamp() - 1;
+        self.place = place;
+        if self
+            .limits
+            .as_ref()
+            .is_some_and(|limits| limits.contains(&node.sequence))
+        {
+            return self.offer(cache, subscribed, node);
+        }
+        self.counts.outside += 1;
+        Step::Pass
+    }
+
+    fn offer(&mut self, cache: &Cache, subscribed: &Subscribed, node: &Node) -> Step {
+        self.seen += 1;
+        if subscribed.skips(cache, node) {
+            self.counts.late += 1;
+            return Step::Pass;
+        }
+        self.counts.delivered += 1;
+        Step::Deliver(subscribed.reader(node))
+    }
+
+    /// Whether nothing more can come, everything cached being delivered.
+    fn end(&self, state: &TrackState, id: usize) -> Option<Result<()>> {
+        let subscribed = state.audience.get(id);
+        if state.sealed {
+            let held = state.cache.at_or_above(self.window.end, Place::START);
+            let parked = held.is_some_and(|(node, _)| node.sequence < subscribed.end);
+            return (!parked).then(|| state.outcome());
+        }
+        let end = subscribed.end.min(state.end.unwrap_or(u64::MAX));
+        if end == u64::MAX || self.window.end < end {
+            return None;
+        }
+        self.is_complete(&state.cache, subscribed, end)
+            .then_some(Ok(()))
+    }
+
+    /// Whether no group below `end` can still be delivered.
+    fn is_complete(&self, cache: &Cache, subscribed: &Subscribed, end: u64) -> bool {
+        if self.seen >= end.saturating_sub(self.window.start.max(subscribed.floor)) {
+            return true;
+        }
+        // A group below `end` that comes now would be late if the first one above is, or is past keeping.
+        cache
+            .at_or_above(end, Place::START)
+            .is_some_and(|(above, _)| {
+                cache.predecessor(above).is_none() || cache.is_late(above, subscribed.age)
+            })
     }
 }
 

@@ -343,7 +343,7 @@ impl TrackRequest {
         {
             let state = self.track.lock();
             if state.sealed {
-                return Err(state.error.clone().unwrap_or(Error::Closed));
+                return Err(state.closed());
             }
         }
         self.answered = true;
@@ -359,7 +359,7 @@ impl TrackRequest {
     /// Waits until nobody wants the track any more.
     pub async fn unused(&self) {
         self.track
-            .wait_demand(|state| !state.is_used() && state.queries == 0)
+            .wait_demand(|audience| audience.is_empty() && audience.queries == 0)
             .await;
     }
 
@@ -472,14 +472,14 @@ struct Query(Arc<TrackShared>);
 
 impl Query {
     fn new(track: &Arc<TrackShared>) -> Self {
-        track.lock().queries += 1;
+        track.lock().audience.queries += 1;
         Self(track.clone())
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        self.0.lock().queries -= 1;
+        self.0.lock().audience.queries -= 1;
         self.0.demand.wake();
     }
 }

@@ -149,7 +149,7 @@ impl Interest {
     }
 
     pub(super) fn subscription(&self) -> Subscription {
-        self.track.lock().subscription(self.id)
+        self.track.lock().audience.wanted(self.id)
     }
 }
 
@@ -197,7 +197,7 @@ impl Demand {
     /// The sum now; `None` when nobody subscribes.
     #[must_use]
     pub fn current(&self) -> Option<Subscription> {
-        self.track.lock().demand()
+        self.track.lock().audience.demand()
     }
 
     /// Waits until the sum differs from what was last returned here; the first call returns at once.
@@ -208,7 +208,7 @@ impl Demand {
     /// See [`Self::changed`].
     pub fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Subscription>> {
         let state = self.track.lock();
-        let now = state.demand();
+        let now = state.audience.demand();
         if self.last.as_ref() == Some(&now) {
             self.track.demand.register(&mut self.key, cx);
             return Poll::Pending;

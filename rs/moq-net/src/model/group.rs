@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use super::frame::{FRAME_OVERHEAD, Stored};
 use super::pool::Pool;
-use super::state::{Lateness, TrackShared};
+use super::state::TrackShared;
 use super::wait::{WaitKey, WaitList};
 use super::{Frame, MAX_FRAME_BYTES, lock};
 use crate::time::MAX;
@@ -205,7 +205,7 @@ impl Group {
         }
         match self.push(time, payload)? {
             0 => self.track.started(self.shared.stamp, time),
-            _ => self.track.advanced(time),
+            _ => self.track.late.advanced(time),
         }
         self.shared.waiters.wake();
         self.shared.pool.settle();
@@ -296,7 +296,7 @@ impl Group {
     /// A reader from the first frame.
     #[must_use]
     pub fn consume(&self) -> GroupConsumer {
-        GroupConsumer::new(self.shared.clone())
+        GroupConsumer::new(self.shared.clone(), 0, u64::MAX)
     }
 
     fn end(&self, error: Error) {
@@ -325,20 +325,14 @@ pub struct GroupConsumer {
 }
 
 impl GroupConsumer {
-    pub(super) fn new(shared: Arc<GroupShared>) -> Self {
+    /// Reads the frames `index..limit`.
+    pub(super) fn new(shared: Arc<GroupShared>, index: u64, limit: u64) -> Self {
         Self {
             shared,
-            index: 0,
-            limit: u64::MAX,
+            index,
+            limit,
             key: WaitKey::default(),
         }
-    }
-
-    /// Reads only the frames `start..limit`.
-    pub(super) const fn limited(mut self, start: u64, limit: u64) -> Self {
-        self.index = start;
-        self.limit = limit;
-        self
     }
 
     /// The group's sequence in its track.
@@ -404,12 +398,8 @@ impl GroupConsumer {
     #[must_use]
     pub fn is_late(&self, max_age: Duration) -> bool {
         let age = self.shared.scale.units(max_age);
-        self.shared.track.upgrade().is_none_or(|track| {
-            matches!(
-                track.lock().lateness_of(self.shared.stamp, age),
-                Lateness::Late
-            )
-        })
+        let track = self.shared.track.upgrade();
+        track.is_none_or(|track| track.is_late(self.shared.stamp, age))
     }
 
     /// Waits until the group [is late](Self::is_late).
@@ -424,7 +414,7 @@ impl GroupConsumer {
 
 impl Clone for GroupConsumer {
     fn clone(&self) -> Self {
-        Self::new(self.shared.clone()).limited(self.index, self.limit)
+        Self::new(self.shared.clone(), self.index, self.limit)
     }
 }
 

@@ -8,8 +8,8 @@
 //! | `origin`, `announced`, `route` | which broadcasts there are, by which way, and the stream of changes |
 //! | `broadcast`, `usage` | the tracks of a broadcast, requests for unknown ones, whether any is in use |
 //! | `track`, `state` | a track's producer; what producer and subscribers share, under one lock |
-//! | `demand` | what subscribers ask for, and its sum |
-//! | `cache` | groups threaded by arrival and by sequence |
+//! | `demand`, `audience` | what one subscriber asks for and the sum of all; a track's subscriptions |
+//! | `cache`, `lateness` | groups threaded by arrival and by sequence; how old each is |
 //! | `arrival`, `ordered`, `counts` | the two cursors, and what became of the groups they passed |
 //! | `group`, `frame`, `datagram` | what a track carries |
 //! | `pool` | one byte budget for all of it |
@@ -43,6 +43,7 @@
 
 mod announced;
 mod arrival;
+mod audience;
 mod broadcast;
 mod cache;
 mod counts;
@@ -50,6 +51,7 @@ mod datagram;
 mod demand;
 mod frame;
 mod group;
+mod lateness;
 mod ordered;
 mod origin;
 mod pool;

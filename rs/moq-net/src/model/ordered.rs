@@ -10,10 +10,11 @@ use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::arrival::{Waiting, half_open};
-use super::cache::Place;
+use super::arrival::{Step, Waiting, half_open};
+use super::audience::Subscribed;
+use super::cache::{Cache, Place};
 use super::demand::Interest;
-use super::state::{TrackState, View};
+use super::state::TrackState;
 use super::{Control, Counts, Frame, GroupConsumer};
 use crate::Result;
 
@@ -25,32 +26,17 @@ const STEPS: usize = 256;
 #[derive(Debug)]
 pub struct Ordered {
     interest: Arc<Interest>,
-    /// Smallest sequence still wanted.
-    next: u64,
-    /// Where the group before `next` was seen.
-    hint: Place,
-    /// This cursor's own limits.
-    window: Range<u64>,
-    counts: Counts,
+    cursor: Cursor,
     /// The group [`Self::read_frame`] is in.
     group: Option<GroupConsumer>,
     waiting: Waiting,
-}
-
-enum Step {
-    Deliver(GroupConsumer),
-    Pass,
-    Nothing,
 }
 
 impl Ordered {
     pub(super) fn new(interest: Arc<Interest>) -> Self {
         Self {
             interest,
-            next: 0,
-            hint: Place::START,
-            window: 0..u64::MAX,
-            counts: Counts::default(),
+            cursor: Cursor::new(),
             group: None,
             waiting: Waiting::default(),
         }
@@ -67,22 +53,29 @@ impl Ordered {
 
     /// See [`Self::next_group`].
     pub fn poll_next_group(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<GroupConsumer>>> {
-        let interest = self.interest.clone();
+        let Interest { track, id } = &*self.interest;
         loop {
-            let mut state = interest.track.lock();
-            let view = state.view(interest.id);
-            self.next = self.next.max(view.floor).max(self.window.start);
+            let mut state = track.lock();
+            let TrackState {
+                cache,
+                audience,
+                latest,
+                ..
+            } = &mut *state;
+            let subscribed = audience.get_mut(*id);
+            subscribed.note_asked(*latest);
+            self.cursor.raise(subscribed.floor);
             for _ in 0..STEPS {
-                match self.step(&state, &view) {
+                match self.cursor.step(cache, subscribed) {
                     Step::Deliver(group) => return Poll::Ready(Ok(Some(group))),
                     Step::Pass => {}
                     Step::Nothing => {
-                        if let Some(end) = self.end(&state, &view) {
+                        if let Some(end) = self.cursor.end(&state, *id) {
                             return Poll::Ready(end.map(|()| None));
                         }
-                        let parked = state.sealed || self.next >= self.window.end;
-                        self.waiting
-                            .register(&interest.track, &mut state, interest.id, cx, parked);
+                        let parked = state.sealed || self.cursor.is_parked();
+                        let subscribed = state.audience.get_mut(*id);
+                        self.waiting.register(track, subscribed, cx, parked);
                         return Poll::Pending;
                     }
                 }
@@ -120,12 +113,7 @@ impl Ordered {
     /// Limits this cursor, not the subscription, to a window of sequences and moves it to the window's start. At the
     /// upper bound it parks until the window is moved or nothing more can come.
     pub fn set_groups(&mut self, range: impl RangeBounds<u64>) {
-        let window = half_open(&range);
-        if window.start != self.window.start {
-            self.next = window.start;
-            self.hint = Place::START;
-        }
-        self.window = window;
+        self.cursor.set_window(half_open(&range));
     }
 
     /// A handle that changes the subscription's preferences.
@@ -137,44 +125,81 @@ impl Ordered {
     /// What became of the groups so far. Groups that went before the cursor came to them aren't known to it.
     #[must_use]
     pub const fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    fn step(&mut self, state: &TrackState, view: &View) -> Step {
-        let limit = view.end.min(self.window.end);
-        match state.cache.at_or_above(self.next, self.hint) {
-            Some((node, place)) if node.sequence < limit => {
-                self.next = node.sequence + 1;
-                self.hint = place;
-                if view.skips(state, node) {
-                    self.counts.late += 1;
-                    return Step::Pass;
-                }
-                self.counts.delivered += 1;
-                Step::Deliver(view.reader(node))
-            }
-            _ => Step::Nothing,
-        }
-    }
-
-    /// Whether nothing more can come, with nothing deliverable now.
-    fn end(&self, state: &TrackState, view: &View) -> Option<Result<()>> {
-        let declared = state.end.unwrap_or(u64::MAX);
-        if self.next >= view.end.min(declared) {
-            return Some(Ok(()));
-        }
-        match state.cache.at_or_above(self.next, self.hint) {
-            // Beyond the range: what is missing below it is not waited for.
-            Some((above, _)) if above.sequence >= view.end => Some(Ok(())),
-            // Held back by the window.
-            Some(_) => None,
-            None => state.sealed.then(|| state.outcome()),
-        }
+        self.cursor.counts
     }
 }
 
 impl Drop for Ordered {
     fn drop(&mut self) {
         self.waiting.leave(&self.interest);
+    }
+}
+
+/// A place in the order of sequence, within a window.
+#[derive(Debug)]
+struct Cursor {
+    /// Smallest sequence still wanted.
+    next: u64,
+    /// Where the group before `next` was seen.
+    hint: Place,
+    window: Range<u64>,
+    counts: Counts,
+}
+
+impl Cursor {
+    fn new() -> Self {
+        Self {
+            next: 0,
+            hint: Place::START,
+            window: 0..u64::MAX,
+            counts: Counts::default(),
+        }
+    }
+
+    fn set_window(&mut self, window: Range<u64>) {
+        if window.start != self.window.start {
+            self.next = window.start;
+        }
+        self.window = window;
+    }
+
+    fn raise(&mut self, floor: u64) {
+        self.next = self.next.max(floor).max(self.window.start);
+    }
+
+    const fn is_parked(&self) -> bool {
+        self.next >= self.window.end
+    }
+
+    fn step(&mut self, cache: &Cache, subscribed: &Subscribed) -> Step {
+        let limit = subscribed.end.min(self.window.end);
+        match cache.at_or_above(self.next, self.hint) {
+            Some((node, place)) if node.sequence < limit => {
+                self.next = node.sequence + 1;
+                self.hint = place;
+                if subscribed.skips(cache, node) {
+                    self.counts.late += 1;
+                    return Step::Pass;
+                }
+                self.counts.delivered += 1;
+                Step::Deliver(subscribed.reader(node))
+            }
+            _ => Step::Nothing,
+        }
+    }
+
+    /// Whether nothing more can come, nothing being deliverable now.
+    fn end(&self, state: &TrackState, id: usize) -> Option<Result<()>> {
+        let end = state.audience.get(id).end;
+        if self.next >= end.min(state.end.unwrap_or(u64::MAX)) {
+            return Some(Ok(()));
+        }
+        match state.cache.at_or_above(self.next, self.hint) {
+            // Beyond the range: what is missing below it is not waited for.
+            Some((above, _)) if above.sequence >= end => Some(Ok(())),
+            // Held back by the window.
+            Some(_) => None,
+            None => state.sealed.then(|| state.outcome()),
+        }
     }
 }

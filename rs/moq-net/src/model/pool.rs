@@ -152,7 +152,7 @@ impl Pool {
 impl Entry {
     fn evict(self, error: Error) {
         if let Some(track) = self.track.upgrade() {
-            track.evict(self.stamp, error);
+            track.evict(self.stamp, &error);
         }
     }
 }

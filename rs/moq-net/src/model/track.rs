@@ -3,15 +3,14 @@
 //! Owns the right to create groups and to end the track: when the last clone goes, the track is sealed. Called by
 //! whoever publishes, or feeds a track from upstream. May not know who reads; it sees only what they ask for together.
 
-use std::future::poll_fn;
 use std::sync::{Arc, Weak};
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::audience::Audience;
 use super::broadcast::BroadcastShared;
-use super::state::{TrackShared, TrackState};
+use super::state::TrackShared;
 use super::{Datagram, Demand, Group, GroupConsumer, MAX_DATAGRAM_BYTES, Subscriber, Subscription};
 use crate::time::MAX;
 use crate::{Error, Result, Timescale, Timestamp};
@@ -127,7 +126,7 @@ impl Track {
     pub fn start_at(&self, sequence: u64) -> Result<()> {
         let mut state = self.shared().lock();
         if state.sealed {
-            return Err(state.error.clone().unwrap_or(Error::Closed));
+            return Err(state.closed());
         }
         state.started_at = Some(sequence);
         Ok(())
@@ -141,7 +140,7 @@ impl Track {
         {
             let mut state = self.shared().lock();
             if state.sealed {
-                return Err(state.error.clone().unwrap_or(Error::Closed));
+                return Err(state.closed());
             }
             state.end = state.end.or(Some(state.next));
             state.sealed = true;
@@ -160,7 +159,7 @@ impl Track {
         {
             let mut state = self.shared().lock();
             if state.sealed || state.end.is_some() {
-                return Err(state.error.clone().unwrap_or(Error::Closed));
+                return Err(state.closed());
             }
             if sequence < state.next {
                 return Err(Error::ProtocolViolation(
@@ -206,17 +205,19 @@ impl Track {
     /// Whether anybody subscribes.
     #[must_use]
     pub fn is_used(&self) -> bool {
-        self.shared().lock().is_used()
+        !self.shared().lock().audience.is_empty()
     }
 
     /// Waits until somebody subscribes.
     pub async fn used(&self) {
-        self.shared().wait_demand(TrackState::is_used).await;
+        self.shared()
+            .wait_demand(|audience| !audience.is_empty())
+            .await;
     }
 
     /// Waits until nobody subscribes.
     pub async fn unused(&self) {
-        self.shared().wait_demand(|state| !state.is_used()).await;
+        self.shared().wait_demand(Audience::is_empty).await;
     }
 
     /// Ends the track with [`Error::Cancel`] if nobody subscribes, atomically: a subscriber that comes at the same time
@@ -225,7 +226,7 @@ impl Track {
     pub fn close_unused(&self) -> bool {
         {
             let mut state = self.shared().lock();
-            if state.is_used() {
+            if !state.audience.is_empty() {
                 return false;
             }
             if !state.sealed {
@@ -243,16 +244,7 @@ impl Track {
     /// # Errors
     /// What the track was aborted with.
     pub async fn closed(&self) -> Result<()> {
-        let mut waiter = self.shared().about.waiter();
-        poll_fn(|cx| {
-            let state = self.shared().lock();
-            if state.sealed {
-                return Poll::Ready(state.outcome());
-            }
-            waiter.register(cx);
-            Poll::Pending
-        })
-        .await
+        self.shared().wait_sealed().await
     }
 
     fn shared(&self) -> &Arc<TrackShared> {
@@ -260,7 +252,7 @@ impl Track {
     }
 
     fn create(&self, sequence: Option<u64>) -> Result<Group> {
-        let group = self.shared().create(sequence)?;
+        let group = self.shared().create(self.info(), sequence)?;
         Ok(Group::new(group, self.shared().clone()))
     }
 

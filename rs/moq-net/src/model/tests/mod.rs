@@ -7,7 +7,6 @@ mod cursors;
 mod demand;
 mod groups;
 mod origin;
-mod replay;
 mod wakes;
 
 use std::future::Future;
