@@ -146,6 +146,11 @@ impl Audio {
         self.skipped
     }
 
+    /// When the frame sounds that is begun and not complete.
+    pub(super) fn begun(&self) -> Option<i64> {
+        self.next.filter(|_| !self.carry.is_empty())
+    }
+
     /// How many different descriptions there were.
     pub(super) fn descriptions(&self) -> u32 {
         self.descriptions

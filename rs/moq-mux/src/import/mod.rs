@@ -86,6 +86,8 @@ pub struct ImportStats {
     pub demux: DemuxStats,
     /// What is known of the multiplex's rate in bit/s, if it is constant.
     pub mux_rate: Option<u64>,
+    /// Sections of service information refused because their tables were over the bounds.
+    pub refused_sections: u64,
     /// The tracks, media first, in the order of the PMT.
     pub tracks: Vec<TrackStats>,
 }
@@ -175,6 +177,7 @@ impl Import {
         ImportStats {
             demux: self.demux.stats(),
             mux_rate: self.mux_rate(),
+            refused_sections: self.source.refused_sections(),
             tracks: self.publisher.stats(&self.source),
         }
     }
@@ -200,7 +203,16 @@ impl Import {
         if structural || end || now - self.reviewed >= REVIEW || now < self.reviewed {
             self.review(now, structural || end)?;
         }
-        self.publisher.publish(&mut self.source, &mut self.peak)
+        self.publisher.publish(&mut self.source, &mut self.peak)?;
+        if end || self.publisher.is_anchor_due(now) {
+            let begun = self
+                .demux
+                .earliest_begun()
+                .into_iter()
+                .chain(self.source.earliest_begun());
+            self.publisher.anchor(begun.fold(now, i64::min))?;
+        }
+        Ok(())
     }
 
     /// Whether the first catalog can say all there is to say, or nothing more is to be expected.

@@ -65,7 +65,7 @@ pub(super) struct Publisher {
     tables: BTreeMap<si::Key, Track>,
     held: VecDeque<Item>,
     held_bytes: usize,
-    anchors: Option<Track>,
+    anchors: Track,
     anchored: i64,
 }
 
@@ -80,9 +80,10 @@ struct Output {
     decode_times: Option<Side>,
     headers: Option<Side>,
     stats: TrackStats,
-    /// Packets an exporter needs for all groups so far, and from which the last group starts.
+    /// Packets an exporter needs for all units so far, and for those before the open group.
     packets: u64,
-    anchor: Option<Anchor>,
+    packets_before: u64,
+    ended: bool,
 }
 
 /// A track beside another, group for group.
@@ -94,6 +95,7 @@ struct Side {
 impl Publisher {
     pub(super) fn new(broadcast: Broadcast, max_age: Duration) -> Result<Self> {
         let catalog_track = create(&broadcast, catalog::TRACK, priority::CATALOG, max_age)?;
+        let anchors = create(&broadcast, ANCHORS, priority::SIDE, max_age)?;
         Ok(Self {
             broadcast,
             max_age,
@@ -103,7 +105,7 @@ impl Publisher {
             tables: BTreeMap::new(),
             held: VecDeque::new(),
             held_bytes: 0,
-            anchors: None,
+            anchors,
             anchored: i64::MIN,
         })
     }
@@ -185,14 +187,14 @@ impl Publisher {
                     }
                 }
                 Item::Ended(number) => {
-                    if let Some(mut output) = self.tracks.remove(&number) {
+                    if let Some(output) = self.tracks.get_mut(&number) {
                         output.finish()?;
                     }
                 }
                 Item::Table(key, payloads) => self.table(key, payloads, now)?,
             }
         }
-        self.anchor(now)
+        Ok(())
     }
 
     /// Finishes every track.
@@ -200,10 +202,7 @@ impl Publisher {
         for output in self.tracks.values_mut() {
             output.finish()?;
         }
-        for track in std::mem::take(&mut self.tables)
-            .into_values()
-            .chain(self.anchors.take())
-        {
+        for track in self.tables.values().chain([&self.anchors]) {
             track.finish()?;
         }
         Ok(self.catalog_track.finish()?)
@@ -278,32 +277,21 @@ impl Publisher {
         Ok(())
     }
 
-    /// Every half second says from which packet count the groups lately begun start.
-    fn anchor(&mut self, now: i64) -> Result<()> {
-        let slot = now.div_euclid(ANCHOR_DISTANCE);
-        if slot <= self.anchored {
-            return Ok(());
-        }
-        let anchors: Anchors = self
-            .tracks
-            .values()
-            .filter_map(|output| Some((output.stats.name.clone(), output.anchor?)))
+    /// Whether half a second passed since the last anchors.
+    pub(super) fn is_anchor_due(&self, now: i64) -> bool {
+        now.div_euclid(ANCHOR_DISTANCE) != self.anchored
+    }
+
+    /// Says of every track from which packet count its next group starts, or the open one. Stamped with the earliest
+    /// time a unit still to come may be decoded at, so that a reader knows up to where it has everything.
+    pub(super) fn anchor(&mut self, from: i64) -> Result<()> {
+        self.anchored = from.div_euclid(ANCHOR_DISTANCE);
+        let outputs = self.tracks.values().filter(|output| !output.ended);
+        let anchors: Anchors = outputs
+            .map(|output| (output.stats.name.clone(), output.anchor()))
             .collect();
-        if anchors.is_empty() {
-            return Ok(());
-        }
-        self.anchored = slot;
-        let track = match &self.anchors {
-            Some(track) => track,
-            None => self.anchors.insert(create(
-                &self.broadcast,
-                ANCHORS,
-                priority::SIDE,
-                self.max_age,
-            )?),
-        };
-        let group = track.append_group()?;
-        group.write_frame(timestamp(now), serde_json::to_vec(&anchors)?)?;
+        let group = self.anchors.append_group()?;
+        group.write_frame(timestamp(from), serde_json::to_vec(&anchors)?)?;
         Ok(group.finish()?)
     }
 }
@@ -324,7 +312,8 @@ impl Output {
             headers: None,
             stats,
             packets: 0,
-            anchor: None,
+            packets_before: 0,
+            ended: false,
         }
     }
 
@@ -362,10 +351,7 @@ impl Output {
         self.end_group()?;
         let group = self.track.append_group()?;
         let sequence = group.sequence();
-        self.anchor = Some(Anchor {
-            group: sequence,
-            packets: self.packets,
-        });
+        self.packets_before = self.packets;
         self.group = Some(group);
         (self.frames, self.bytes) = (0, 0);
         self.stats.groups += 1;
@@ -381,6 +367,20 @@ impl Output {
         Ok(())
     }
 
+    /// Where the open group starts, or the next.
+    fn anchor(&self) -> Anchor {
+        match &self.group {
+            Some(group) => Anchor {
+                group: group.sequence(),
+                packets: self.packets_before,
+            },
+            None => Anchor {
+                group: self.track.latest().map_or(0, |latest| latest + 1),
+                packets: self.packets,
+            },
+        }
+    }
+
     fn end_group(&mut self) -> Result<()> {
         for side in self.decode_times.iter_mut().chain(&mut self.headers) {
             if let Some(group) = side.group.take() {
@@ -394,6 +394,9 @@ impl Output {
     }
 
     fn finish(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.ended, true) {
+            return Ok(());
+        }
         self.end_group()?;
         for side in self
             .decode_times

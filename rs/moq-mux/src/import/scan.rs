@@ -46,7 +46,6 @@ pub fn scan(mut input: impl Read, program: Option<u16>) -> Result<SourceFacts> {
     let mut source = Source::default();
     let mut peak = Peak::default();
     let mut facts = SourceFacts::default();
-    let mut constant = true;
     let mut rate = None;
     let mut chunk = vec![0; 256 << 10];
     loop {
@@ -59,16 +58,14 @@ pub fn scan(mut input: impl Read, program: Option<u16>) -> Result<SourceFacts> {
         facts.bytes += len as u64;
         demux.push(&chunk[..len], &mut source)?;
         weigh(&mut source, &mut peak);
-        match demux.rate() {
-            Rate::Unknown => {}
-            Rate::Constant(now) => rate = Some(now),
-            Rate::Variable => constant = false,
+        if let Rate::Constant(now) = demux.rate() {
+            rate = Some(now);
         }
     }
     demux.finish(&mut source)?;
     weigh(&mut source, &mut peak);
     peak.flush();
-    facts.mux_rate = rate.filter(|_| constant);
+    facts.mux_rate = rate.filter(|_| !demux.has_varied());
     facts.peak_rate = peak.rate();
     facts.duration = source.length();
     for es in source.streams().values() {

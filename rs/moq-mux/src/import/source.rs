@@ -35,6 +35,8 @@ pub(super) struct Frame {
     pub(super) stream: u32,
     /// A group starts with it.
     pub(super) starts: bool,
+    /// It is a picture decoding can start at.
+    pub(super) random_access: bool,
     /// Ticks of 90 kHz.
     pub(super) times: Times,
     /// Unit and container.
@@ -48,7 +50,11 @@ pub(super) struct Frame {
 impl Frame {
     /// Transport packets an exporter needs for it.
     pub(super) fn packets(&self) -> u64 {
-        pes::packets(self.len, self.times.pts != self.times.dts, self.starts)
+        pes::packets(
+            self.len,
+            self.times.pts != self.times.dts,
+            self.random_access,
+        )
     }
 }
 
@@ -70,7 +76,7 @@ pub(super) struct Es {
 /// What kind of stream it is.
 #[derive(Debug)]
 pub(super) enum Body {
-    Video(Video),
+    Video(Box<Video>),
     Audio(Audio),
     /// Carried as it is; `true` when its decode times differ from its presentation times.
     Units {
@@ -107,7 +113,7 @@ impl Span {
 impl Es {
     fn new(number: u32, index: u32, listed: &PmtStream, kind: StreamKind) -> Self {
         let body = match kind {
-            StreamKind::H264 | StreamKind::H265 => Body::Video(Video::new(kind)),
+            StreamKind::H264 | StreamKind::H265 => Body::Video(Box::new(Video::new(kind))),
             StreamKind::Aac => Body::Audio(Audio::new(Format::Aac)),
             StreamKind::MpegAudio => Body::Audio(Audio::new(Format::MpegAudio)),
             StreamKind::Ac3 | StreamKind::Eac3 => Body::Audio(Audio::new(Format::Ac3)),
@@ -166,7 +172,7 @@ impl Es {
     ) -> Option<i64> {
         self.stream_id = Some(unit.header.stream_id);
         let payload = unit.data.get(HEADROOM..).unwrap_or_default();
-        let (times, starts, duration) = match &mut self.body {
+        let (times, random_access, duration) = match &mut self.body {
             Body::Audio(audio) => {
                 audio.packet(
                     payload,
@@ -177,6 +183,7 @@ impl Es {
                         items.push(Item::Frame(Frame {
                             stream: self.number,
                             starts: true,
+                            random_access: false,
                             times: Times {
                                 pts: cut.pts,
                                 dts: cut.pts,
@@ -187,6 +194,11 @@ impl Es {
                         }));
                     },
                 );
+                if audio.is_hopeless() {
+                    // It is not what the PMT calls it; from here on it is carried as it is.
+                    self.dropped += 1;
+                    self.body = Body::Units { reordered: false };
+                }
                 return unit.mark.map(|times| times.dts);
             }
             Body::Video(video) if !unit.damaged => {
@@ -218,12 +230,17 @@ impl Es {
                     return None;
                 };
                 *reordered |= times.pts != times.dts;
-                (times, true, 0)
+                (times, false, 0)
             }
             Body::Sections => return None,
         };
         self.span.add(times.pts, duration, payload.len());
-        items.push(Item::Frame(framed(self.number, starts, times, unit.data)));
+        let starts = random_access || !matches!(self.body, Body::Video(_));
+        items.push(Item::Frame(Frame {
+            starts,
+            random_access,
+            ..framed(self.number, times, unit.data)
+        }));
         Some(times.dts)
     }
 
@@ -232,7 +249,9 @@ impl Es {
         match &self.body {
             Body::Video(video) => (video.descriptions(), video.rule.holds()),
             Body::Audio(audio) => (audio.descriptions(), audio.varies()),
-            Body::Units { reordered } => (u32::from(self.stream_id.is_some()), *reordered),
+            Body::Units { reordered } => {
+                (u32::MAX - u32::from(self.stream_id.is_some()), *reordered)
+            }
             Body::Sections => (0, false),
         }
     }
@@ -312,6 +331,18 @@ impl Source {
         self.revision += u32::from(self.tables.keys().count() != before);
     }
 
+    /// The earliest presentation time of a frame that is begun and not cut yet, in ticks of 90 kHz.
+    pub(super) fn earliest_begun(&self) -> Option<i64> {
+        let begun = |es: &Es| {
+            if let Body::Audio(audio) = &es.body {
+                audio.begun()
+            } else {
+                None
+            }
+        };
+        self.streams.values().filter_map(begun).min()
+    }
+
     /// By how much the same material must come later to follow on what is there, in ticks of 90 kHz.
     pub(super) fn length(&self) -> i64 {
         let lengths = self
@@ -389,7 +420,7 @@ impl Handler for Source {
         builder.extend(section.bytes());
         es.span.add(now, 0, section.bytes().len());
         let times = Times { pts: now, dts: now };
-        let frame = framed(es.number, true, times, builder.into_inner());
+        let frame = framed(es.number, times, builder.into_inner());
         self.items.push(Item::Frame(frame));
     }
 
@@ -406,15 +437,16 @@ impl Handler for Source {
     }
 }
 
-/// A frame whose bytes have room for the container in front.
-fn framed(stream: u32, starts: bool, times: Times, data: BytesMut) -> Frame {
+/// A frame, a group of its own, whose bytes have room for the container in front.
+fn framed(stream: u32, times: Times, data: BytesMut) -> Frame {
     let len = data.len().saturating_sub(HEADROOM);
     // Times before zero exist only in a source that starts within seconds of it, and cannot be written.
     let micros = micros_from_90k(times.pts).try_into().unwrap_or(0);
     let payload = Builder::from(data).finish(micros);
     Frame {
         stream,
-        starts,
+        starts: true,
+        random_access: false,
         times,
         payload,
         len,

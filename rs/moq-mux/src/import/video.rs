@@ -78,7 +78,9 @@ impl Video {
 
     /// What the catalog says, once a parameter set was read; rates left out.
     pub(super) fn rendition(&self) -> Option<VideoRendition> {
-        let jitter = u32::try_from(self.jitter / 90).ok();
+        let jitter = u32::try_from(self.jitter.max(0) as u64)
+            .ok()
+            .map(|ticks| ticks.div_ceil(90));
         self.described.clone().map(|rendition| VideoRendition {
             jitter,
             ..rendition

@@ -85,6 +85,7 @@ impl Demux {
         let mut core = Core {
             headroom,
             packets: 0,
+            nulls: 0,
             routes: vec![0; PIDS].into_boxed_slice(),
             streams: Vec::new(),
             tables: Tables::new(program),
@@ -141,7 +142,7 @@ impl Demux {
     pub fn restart(&mut self, later: i64, handler: &mut impl Handler) {
         self.end(handler);
         self.core.timeline.restart(later);
-        self.core.meter.restart(self.core.packets);
+        self.core.meter.restart(self.core.packets, self.core.nulls);
         self.core.streams.iter_mut().for_each(Stream::reset);
     }
 
@@ -150,14 +151,24 @@ impl Demux {
         self.core.tables.map()
     }
 
-    /// Programme clock at the last PCR, in ticks of 27 MHz, and the number of the packet that carried the latest bytes.
+    /// Programme clock at the last PCR, in ticks of 27 MHz.
     pub fn clock(&self) -> Option<i64> {
         self.core.timeline.clock()
+    }
+
+    /// The earliest decode time of a unit that is begun and not handed out, in ticks of 90 kHz.
+    pub fn earliest_begun(&self) -> Option<i64> {
+        self.core.streams.iter().filter_map(Stream::begun).min()
     }
 
     /// What is known about the rate of the multiplex.
     pub fn rate(&self) -> Rate {
         self.core.meter.rate()
+    }
+
+    /// Whether the rate was ever found not constant.
+    pub fn has_varied(&self) -> bool {
+        self.core.meter.has_varied()
     }
 
     /// What was met so far.
@@ -184,6 +195,7 @@ struct Core {
     headroom: usize,
     /// Packets of the multiplex so far, nulls included.
     packets: u64,
+    nulls: u64,
     /// By PID: one more than the index among `streams`, 0 for PIDs nobody wants.
     routes: Box<[u8]>,
     streams: Vec<Stream>,
@@ -199,8 +211,9 @@ impl Core {
     fn packet(&mut self, packet: Packet<'_>, handler: &mut impl Handler) {
         self.packets += 1;
         let route = self.routes[usize::from(packet.pid())];
-        if route != 0 {
-            self.routed(usize::from(route) - 1, packet, handler);
+        match usize::from(route).checked_sub(1) {
+            Some(index) => self.routed(index, packet, handler),
+            None => self.nulls += u64::from(packet.pid() == PID_NULL),
         }
     }
 
@@ -228,9 +241,9 @@ impl Core {
                 field.is_discontinuity() && matches!(verdict, Verdict::Next | Verdict::Gap { .. });
             let step = self.timeline.pcr(pcr, flagged, self.packets);
             match step {
-                Step::On(ticks) => self.meter.step(self.packets, ticks),
+                Step::On(ticks) => self.meter.step(self.packets, self.nulls, ticks),
                 Step::Break => {
-                    self.meter.restart(self.packets);
+                    self.meter.restart(self.packets, self.nulls);
                     handler.time_base();
                 }
             }
@@ -364,7 +377,7 @@ impl Core {
         for stream in &mut self.streams {
             let is_clock = stream.pid == pcr_pid;
             if is_clock && !stream.is_clock {
-                self.meter.restart(self.packets);
+                self.meter.restart(self.packets, self.nulls);
             }
             stream.is_clock = is_clock;
             if let Content::Units(units) = &mut stream.content {

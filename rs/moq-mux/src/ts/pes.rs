@@ -229,6 +229,11 @@ impl<T> Assembler<T> {
         self.append(bytes.get(len..).unwrap_or_default())
     }
 
+    /// What was noted when the open unit started.
+    pub fn open(&self) -> Option<&T> {
+        self.open.as_ref().map(|open| &open.mark)
+    }
+
     /// Ends the open unit, if there is one.
     pub fn flush(&mut self, damaged: bool) -> Option<Unit<T>> {
         self.head.clear();

@@ -1,8 +1,8 @@
 //! Measures the multiplex: is its rate constant, and which one is it?
 //!
-//! Every packet between two PCRs counts, nulls and duplicates too. A rate is called constant when the half-second
-//! samples of two seconds agree within 2 % and no single PCR distance strays further than clocks and packet borders
-//! explain; a variable multiplex whose mean happens to be steady does not pass the second test. Fed by the
+//! Every packet between two PCRs counts, nulls and duplicates too. At a constant rate the packets run along a straight
+//! line of the clock: over two seconds no PCR may lie further from it than a packet and the jitter of clocks. A
+//! multiplex that is padded with nulls is meant to be constant and is allowed the jitter of networks. Fed by the
 //! demultiplexer; knows only packet numbers and ticks.
 
 use std::collections::VecDeque;
@@ -13,15 +13,28 @@ use super::packet::PACKET;
 /// Bits of a packet times ticks a second: packets / ticks × this is bit/s.
 const BITS: u128 = PACKET as u128 * 8 * HZ_27M as u128;
 
-/// Length of a sample, and samples that must agree.
-const SAMPLE: i64 = HZ_27M as i64 / 2;
-const SAMPLES: usize = 4;
+/// The window a verdict needs, and how often it is given, in ticks of 27 MHz; and the PCRs it needs, as few lie on a line
+/// by chance.
+const WINDOW: i64 = 2 * HZ_27M as i64;
+const FEWEST: usize = 32;
+const REVIEW: i64 = HZ_27M as i64 / 2;
 
-/// A longer step of the PCR is no measure of anything.
+/// PCRs on the line that are enough without a full window, when none is a packet off.
+const ENOUGH: usize = 16;
+
+/// The most PCRs remembered: at the closest useful distance (10 ms) more than a window of them.
+const MOST: usize = 256;
+
+/// A longer step of the PCR is a hole and no measure of anything.
 const LONGEST_STEP: i64 = HZ_27M as i64;
 
-/// Distances of PCRs that must be exact for a verdict before the window is full.
-const EXACT_STEPS: u32 = 16;
+/// How far from the line a PCR may lie: packets, and ticks for the jitter of an exact source and of a padded one.
+const PACKETS: f64 = 1.5;
+const JITTER: f64 = 13_500.0;
+const PADDED_JITTER: f64 = 270_000.0;
+
+/// A published rate is replaced when the new one differs by more than this many per cent.
+const NEWS: u64 = 1;
 
 /// What is known about the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,140 +48,136 @@ pub enum Rate {
 }
 
 /// The meter.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
-    last_packet: Option<u64>,
-    /// PCR distances since the last restart: how many, and their sum.
-    steps: u32,
-    total: Span,
-    /// Whether every distance so far fits one rate to the packet.
-    exact: bool,
-    sample: Span,
-    window: VecDeque<Span>,
-    published: Option<u64>,
-    verdict: bool,
+    /// PCRs of the window.
+    points: VecDeque<Point>,
+    /// Clock at the last review.
+    reviewed: i64,
+    verdict: Rate,
+    varied: bool,
 }
 
-/// A stretch of the multiplex.
-#[derive(Clone, Copy, Debug, Default)]
-struct Span {
+/// A PCR: packets and nulls of the multiplex up to it, and ticks of 27 MHz since the start.
+#[derive(Clone, Copy, Debug)]
+struct Point {
     packets: u64,
+    nulls: u64,
     ticks: i64,
-    /// The distances that stray most from each other: packets and ticks of the slowest and the fastest.
-    slow: Option<(u64, i64)>,
-    fast: Option<(u64, i64)>,
 }
 
-impl Span {
-    fn add(&mut self, packets: u64, ticks: i64) {
-        self.packets += packets;
-        self.ticks = self.ticks.saturating_add(ticks);
-        let slower = |a: (u64, i64), b: (u64, i64)| {
-            u128::from(a.0) * (b.1 as u128) < u128::from(b.0) * (a.1 as u128)
-        };
-        let step = (packets, ticks);
-        if self.slow.is_none_or(|slow| slower(step, slow)) {
-            self.slow = Some(step);
+impl Default for Meter {
+    fn default() -> Self {
+        Self {
+            points: VecDeque::new(),
+            reviewed: 0,
+            verdict: Rate::Unknown,
+            varied: false,
         }
-        if self.fast.is_none_or(|fast| slower(fast, step)) {
-            self.fast = Some(step);
-        }
-    }
-
-    fn rate(&self) -> u64 {
-        (u128::from(self.packets) * BITS / (self.ticks.max(1) as u128)) as u64
-    }
-
-    /// Whether the outermost distances lie within `packets` packets and `percent` of the mean of `whole`.
-    fn is_steady(&self, whole: &Span, packets: f64, percent: f64) -> bool {
-        let mean = whole.packets as f64 / whole.ticks.max(1) as f64;
-        [self.slow, self.fast]
-            .into_iter()
-            .flatten()
-            .all(|(count, ticks)| {
-                let expected = ticks as f64 * mean;
-                (count as f64 - expected).abs() <= packets + expected * percent / 100.0
-            })
     }
 }
 
 impl Meter {
-    /// The clock went on by `ticks` of 27 MHz up to a PCR in the `packet`-th packet of the multiplex.
-    pub fn step(&mut self, packet: u64, ticks: i64) {
-        let Some(last) = self.last_packet.replace(packet) else {
-            return;
+    /// The clock went on by `ticks` of 27 MHz up to a PCR in the `packets`-th packet of the multiplex, `nulls` of them
+    /// null packets. O(1), and O(PCRs of two seconds) twice a second.
+    pub fn step(&mut self, packets: u64, nulls: u64, ticks: i64) {
+        if ticks > LONGEST_STEP {
+            return self.restart(packets, nulls);
+        }
+        let Some(last) = self.points.back() else {
+            return self.restart(packets, nulls);
         };
-        if ticks <= 0 || ticks > LONGEST_STEP {
-            // A repeated value is no step; a long one is a hole.
-            self.restart(packet);
+        if ticks <= 0 {
+            // The first PCR of a clock, or the same one again.
+            if self.points.len() == 1 {
+                self.restart(packets, nulls);
+            }
             return;
         }
-        let packets = packet - last;
-        self.steps = self.steps.saturating_add(1);
-        self.total.add(packets, ticks);
-        self.sample.add(packets, ticks);
-        self.exact =
-            (self.exact || self.steps == 1) && self.total.is_steady(&self.total, 1.01, 0.001);
-        if self.sample.ticks >= SAMPLE {
-            self.window.push_back(std::mem::take(&mut self.sample));
-            if self.window.len() > SAMPLES {
-                self.window.pop_front();
-            }
-            if self.window.len() == SAMPLES {
-                self.judge();
+        let point = Point {
+            packets,
+            nulls,
+            ticks: last.ticks.saturating_add(ticks),
+        };
+        self.points.push_back(point);
+        while self.points.len() > MOST || self.points.len() > FEWEST && self.spans(1) {
+            self.points.pop_front();
+        }
+        if self.verdict == Rate::Unknown && self.points.len() == ENOUGH && self.strays() < 1.0 {
+            self.publish();
+        }
+        if point.ticks - self.reviewed >= REVIEW {
+            self.reviewed = point.ticks;
+            if self.points.len() >= FEWEST && self.spans(0) || self.points.len() == MOST {
+                self.review();
             }
         }
     }
 
-    /// The time base broke, or the clock moved to another PID, at the `packet`-th packet: start over.
-    pub fn restart(&mut self, packet: u64) {
+    /// The time base broke, or the clock moved to another PID: start over.
+    pub fn restart(&mut self, packets: u64, nulls: u64) {
+        let points = VecDeque::from([Point {
+            packets,
+            nulls,
+            ticks: 0,
+        }]);
         *self = Self {
-            last_packet: Some(packet),
+            points,
+            varied: self.varied,
             ..Self::default()
         };
     }
 
-    /// What is known so far. An exactly kept clock is believed after sixteen PCRs, any other after two seconds.
+    /// What is known so far. An exact clock is believed after sixteen PCRs, any other after two seconds.
     pub fn rate(&self) -> Rate {
-        if self.exact && self.steps >= EXACT_STEPS {
-            return Rate::Constant(self.best());
-        }
-        match self.published {
-            Some(rate) => Rate::Constant(rate),
-            None if self.verdict => Rate::Variable,
-            None => Rate::Unknown,
-        }
+        self.verdict
     }
 
-    fn judge(&mut self) {
-        self.verdict = true;
-        let mut whole = Span::default();
-        for span in &self.window {
-            whole.packets += span.packets;
-            whole.ticks = whole.ticks.saturating_add(span.ticks);
-        }
-        let mean = whole.rate();
-        let near = |rate: u64, reference: u64, percent: u64| {
-            rate.abs_diff(reference) * 100 <= reference * percent
+    /// Whether it was ever found not constant.
+    pub fn has_varied(&self) -> bool {
+        self.varied
+    }
+
+    /// Whether the PCRs from the `from`-th on fill a window.
+    fn spans(&self, from: usize) -> bool {
+        let ends = self.points.get(from).zip(self.points.back());
+        ends.is_some_and(|(first, last)| last.ticks - first.ticks >= WINDOW)
+    }
+
+    fn review(&mut self) {
+        let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
+        let jitter = if last.nulls > first.nulls {
+            PADDED_JITTER
+        } else {
+            JITTER
         };
-        let steady = self
-            .window
-            .iter()
-            .all(|span| near(span.rate(), mean, 2) && span.is_steady(&whole, 2.0, 10.0));
-        match self.published {
-            _ if steady && self.published.is_none_or(|rate| !near(mean, rate, 1)) => {
-                self.published = Some(round(whole.packets, whole.ticks));
-            }
-            Some(rate) if !steady && !self.window.iter().any(|span| near(span.rate(), rate, 2)) => {
-                self.published = None
-            }
-            _ => {}
+        let (packets, ticks) = (last.packets - first.packets, last.ticks - first.ticks);
+        if self.strays() <= PACKETS + jitter * packets as f64 / ticks as f64 {
+            self.publish();
+        } else {
+            self.verdict = Rate::Variable;
+            self.varied = true;
         }
     }
 
-    /// The rate over everything since the last restart.
-    fn best(&self) -> u64 {
-        round(self.total.packets, self.total.ticks)
+    /// The furthest a PCR lies from the line between the first and the last, in packets.
+    fn strays(&self) -> f64 {
+        let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
+        let slope = (last.packets - first.packets) as f64 / (last.ticks - first.ticks) as f64;
+        let stray = |point: &Point| {
+            ((point.packets - first.packets) as f64 - (point.ticks - first.ticks) as f64 * slope)
+                .abs()
+        };
+        self.points.iter().map(stray).fold(0.0, f64::max)
+    }
+
+    fn publish(&mut self) {
+        let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
+        let rate = round(last.packets - first.packets, last.ticks - first.ticks);
+        match self.verdict {
+            Rate::Constant(known) if known.abs_diff(rate) * 100 <= known * NEWS => {}
+            _ => self.verdict = Rate::Constant(rate),
+        }
     }
 }
 

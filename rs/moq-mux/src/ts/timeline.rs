@@ -101,7 +101,7 @@ impl Timeline {
         let next = unwrap(clock, here.rem_euclid(MODULUS_27M), MODULUS_27M);
         let step = next - clock;
         let expected = self.expected_step(packets);
-        let strays = step < 0 || step > LONGEST_GAP;
+        let strays = !(0..=LONGEST_GAP).contains(&step);
         if strays || flagged && (step - expected).abs() > FLAG_TOLERANCE {
             self.break_to(clock + expected, raw);
             self.clock = Some(clock + expected);

@@ -77,6 +77,19 @@ impl Stream {
         }
     }
 
+    /// Decode time of the unit that is begun.
+    pub(super) fn begun(&self) -> Option<i64> {
+        let Content::Units(units) = &self.content else {
+            return None;
+        };
+        units
+            .assembler
+            .open()
+            .copied()
+            .flatten()
+            .map(|times| times.dts)
+    }
+
     /// Forgets counters and whatever had begun.
     pub(super) fn reset(&mut self) {
         self.continuity.reset();
