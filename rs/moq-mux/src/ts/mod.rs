@@ -4,13 +4,22 @@
 //!   units together, [`demux`] does all of that for one programme, [`rate`] measures the multiplex.
 //! - [`clock`] is the arithmetic of 27 MHz and 90 kHz both directions share.
 
+pub mod author;
 pub mod clock;
 pub mod continuity;
 pub mod demux;
+pub mod layout;
+pub mod layout;
+pub mod mux;
 pub mod packet;
 pub mod peak;
 pub mod pes;
 pub mod psi;
 pub mod rate;
 pub mod resync;
+pub mod slot;
+pub mod schedule;
+pub mod slot;
 pub mod timeline;
+pub mod tstd;
+pub mod writer;
