@@ -20,6 +20,15 @@ pub(crate) enum Error {
     #[error("cannot write '{path}': {}", write_cause(.cause))]
     Write { path: String, cause: io::Error },
 
+    #[error("{name}: {cause}")]
+    Media { name: String, cause: moq_mux::Error },
+
+    #[error("cannot publish '{name}': {cause}")]
+    Broadcast { name: String, cause: moq_net::Error },
+
+    #[error("stdin cannot be started over: --loop needs a file")]
+    Loop,
+
     /// The reader of our output went away, as `| head` does: nothing to complain about.
     #[error("the reader of the output closed it")]
     OutputClosed,
@@ -74,7 +83,11 @@ impl Error {
     pub(crate) fn may_pass(&self) -> bool {
         matches!(
             self,
-            Self::Resolve { .. } | Self::Silent { .. } | Self::Connect { .. }
+            Self::Resolve { .. }
+                | Self::Silent { .. }
+                | Self::Connect { .. }
+                | Self::Lost { .. }
+                | Self::GoingAway { .. }
         )
     }
 }

@@ -3,6 +3,7 @@
 
 use std::io::{Cursor, SeekFrom};
 
+use moq_mux::import::{SourceFacts, scan};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
 use crate::error::Error;
@@ -66,6 +67,43 @@ impl Input {
     /// Bytes in all, where that is known beforehand.
     pub(crate) fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// Reads all of it once to learn what is in it, if it can be read again after that.
+    pub(crate) async fn scan(
+        &mut self,
+        program: Option<u16>,
+    ) -> Result<Option<SourceFacts>, Error> {
+        let scanned = match &self.source {
+            Source::Stdin(_) => return Ok(None),
+            Source::File(_) if self.length.is_none() => return Ok(None),
+            Source::Clip(_) => scan(CLIP, program),
+            Source::File(file) => {
+                let copy = file.try_clone().await;
+                let copy = copy.map_err(|cause| Error::Read {
+                    path: self.name.clone(),
+                    cause,
+                })?;
+                let file = copy.into_std().await;
+                let scanning = tokio::task::spawn_blocking(move || scan(file, program));
+                scanning
+                    .await
+                    .unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
+            }
+        };
+        let facts = scanned.map_err(|cause| match cause {
+            moq_mux::Error::Io(cause) => Error::Read {
+                path: self.name.clone(),
+                cause,
+            },
+            cause => Error::Media {
+                name: self.name.clone(),
+                cause,
+            },
+        })?;
+        // The copy shares its place with the original.
+        self.rewind().await?;
+        Ok(Some(facts))
     }
 
     /// Whether it can be read again from its start.

@@ -156,6 +156,14 @@ impl Link {
         }
     }
 
+    /// Waits until the other end is there, if it is one to be dialled.
+    pub(crate) async fn up(&self) {
+        if let End::Dialled { live, .. } = &self.end {
+            // The sender lives as long as we do, so this can't fail.
+            let _ = live.subscribe().wait_for(Option::is_some).await;
+        }
+    }
+
     /// Every session there is now, in numbers.
     pub(crate) fn stats(&self) -> Vec<SessionStats> {
         match &self.end {

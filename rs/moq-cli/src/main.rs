@@ -17,17 +17,20 @@ mod backoff;
 mod demo;
 mod dial;
 mod error;
+mod feed;
 mod input;
 mod link;
 mod listen;
 mod pacing;
 mod progress;
+mod publish;
 mod quantiles;
 mod relay;
 mod say;
 mod signal;
 mod table;
 mod units;
+mod window;
 
 use std::process::ExitCode;
 
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
 async fn run(command: Command) -> Result<ExitCode, Error> {
     match command {
         Command::Relay(args) => relay::run(args).await?,
+        Command::Publish(args) => publish::run(args).await?,
         Command::Announced(args) => announced::run(args).await?,
         _ => {}
     }

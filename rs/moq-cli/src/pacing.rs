@@ -23,15 +23,15 @@ pub(crate) struct Pacing {
 /// The program clock stood at `clock` when `passed` had passed; it was last seen at `seen`.
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
-    clock: u64,
+    clock: i64,
     passed: Duration,
-    seen: u64,
+    seen: i64,
 }
 
 impl Pacing {
     /// The bytes up to the program clock `clock` (27 MHz, unwrapped) have been handed on, and
     /// `passed` has passed since the start: how long to wait before handing on more. O(1).
-    pub(crate) fn wait(&mut self, clock: u64, passed: Duration) -> Duration {
+    pub(crate) fn wait(&mut self, clock: i64, passed: Duration) -> Duration {
         let now = Anchor {
             clock,
             passed,
@@ -43,7 +43,7 @@ impl Pacing {
         };
         let jumped = clock < anchor.seen || ticks(clock - anchor.seen) > JUMP;
         anchor.seen = clock;
-        let due = anchor.passed + ticks(clock.saturating_sub(anchor.clock));
+        let due = anchor.passed + ticks(clock - anchor.clock);
         if jumped || passed.saturating_sub(due) > STALL {
             self.anchor = Some(now);
             return Duration::ZERO;
@@ -52,7 +52,9 @@ impl Pacing {
     }
 }
 
-fn ticks(count: u64) -> Duration {
+/// None at all if negative.
+fn ticks(count: i64) -> Duration {
+    let count = u64::try_from(count).unwrap_or(0);
     let nanos = count % CLOCK_HZ * 1_000_000_000 / CLOCK_HZ;
     Duration::from_secs(count / CLOCK_HZ) + Duration::from_nanos(nanos)
 }
@@ -61,7 +63,7 @@ fn ticks(count: u64) -> Duration {
 mod tests {
     use super::*;
 
-    const MS: u64 = CLOCK_HZ / 1000;
+    const MS: i64 = 27_000;
 
     fn ms(count: u64) -> Duration {
         Duration::from_millis(count)

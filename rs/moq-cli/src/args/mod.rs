@@ -132,6 +132,10 @@ pub(crate) struct PublishArgs {
     #[arg(value_name = "F.ts|-")]
     pub(crate) input: String,
 
+    /// Programme number to send, if the stream has several.
+    #[arg(long, value_name = "N")]
+    pub(crate) program: Option<u16>,
+
     /// Start the file over when it ends, on a continuing timeline.
     #[arg(long)]
     pub(crate) r#loop: bool,
