@@ -122,8 +122,35 @@ impl From<Error> for std::io::Error {
     }
 }
 
-/// A TLS alert that says the two sides had no application protocol in common (RFC 8446 §6, RFC 9001 §4.8).
-const ALERT_NO_APPLICATION_PROTOCOL: u64 = 0x100 + 120;
+/// TLS alerts, as QUIC carries them (RFC 9001 §4.8).
+const TLS: u64 = 0x100;
+const TLS_LAST: u64 = 0x1ff;
+
+/// The alert that says the two sides had no application protocol in common (RFC 7301 §3.2).
+const ALERT_NO_APPLICATION_PROTOCOL: u64 = TLS + 120;
+
+/// How rustls begins when it refuses a certificate.
+const BAD_CERTIFICATE: &str = "invalid peer certificate: ";
+
+/// Says in words what rustls says in names.
+fn certificate(why: &str) -> String {
+    let words = match why {
+        "UnknownIssuer" => "no trusted root vouches for it",
+        "BadSignature" => "its signature is not that of the trusted root it names",
+        "Expired" => "it has expired",
+        "NotValidYet" => "it is not valid yet",
+        "NotValidForName" => "it is for another name",
+        "Revoked" => "it was revoked",
+        "BadEncoding" => "it is broken",
+        _ => {
+            let ours = why.strip_prefix("Other(OtherError(");
+            return ours
+                .map_or(why, |ours| ours.trim_end_matches(')'))
+                .to_owned();
+        }
+    };
+    words.to_owned()
+}
 
 impl From<quinn_proto::ConnectionError> for Error {
     fn from(error: quinn_proto::ConnectionError) -> Self {
@@ -134,9 +161,10 @@ impl From<quinn_proto::ConnectionError> for Error {
                 let code = u64::from(error.code);
                 match code {
                     ALERT_NO_APPLICATION_PROTOCOL => Self::NoCommonAlpn,
-                    // Alerts 42 to 49 are all about the certificate.
-                    0x12a..=0x131 => Self::Certificate(error.reason),
-                    0x100..=0x1ff => Self::Tls(error.reason),
+                    TLS..=TLS_LAST => match error.reason.strip_prefix(BAD_CERTIFICATE) {
+                        Some(why) => Self::Certificate(certificate(why)),
+                        None => Self::Tls(error.reason),
+                    },
                     _ => Self::Transport(error.to_string()),
                 }
             }
@@ -146,7 +174,7 @@ impl From<quinn_proto::ConnectionError> for Error {
                 match code {
                     2 => Self::Refused,
                     ALERT_NO_APPLICATION_PROTOCOL => Self::NoCommonAlpn,
-                    0x100..=0x1ff => Self::Tls(format!("the peer said: {reason}")),
+                    TLS..=TLS_LAST => Self::Tls(format!("the peer said: {reason}")),
                     _ => Self::Transport(format!("the peer said: {close}")),
                 }
             }

@@ -195,9 +195,16 @@ struct Pins {
     provider: Arc<CryptoProvider>,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("its SHA-256 fingerprint is {0}, which is not among those trusted")]
 struct NotPinned(String);
+
+impl fmt::Debug for NotPinned {
+    /// rustls shows refusals by their `Debug`, and its text is what a person gets to see.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl ServerCertVerifier for Pins {
     fn verify_server_cert(

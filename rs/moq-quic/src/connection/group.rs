@@ -2,22 +2,39 @@
 //!
 //! Owned by `connection`. Late keys (their group was closed) find nothing: what is booked on them is nobody's.
 
-use crate::schedule::GroupId;
+use quinn_proto::StreamId;
+
+use crate::{GroupConfig, schedule::GroupId};
 
 use super::GroupStats;
 
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    books: Vec<Option<(GroupId, GroupStats)>>,
+    books: Vec<Option<Book>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Book {
+    group: GroupId,
+    pub(super) stats: GroupStats,
+    /// Streams of equal order run to completion.
+    pub(super) unfair: bool,
+    /// The stream that was handed over last.
+    pub(super) last: Option<StreamId>,
 }
 
 impl Groups {
-    pub(super) fn open(&mut self, group: GroupId) {
+    pub(super) fn open(&mut self, group: GroupId, config: GroupConfig) {
         let index = group.index();
         if self.books.len() <= index {
             self.books.resize(index + 1, None);
         }
-        self.books[index] = Some((group, GroupStats::default()));
+        self.books[index] = Some(Book {
+            group,
+            stats: GroupStats::default(),
+            unfair: config.unfair,
+            last: None,
+        });
     }
 
     pub(super) fn close(&mut self, group: GroupId) {
@@ -32,19 +49,20 @@ impl Groups {
         }
     }
 
-    pub(super) fn get(&self, group: GroupId) -> Option<&GroupStats> {
-        match self.books.get(group.index()) {
-            Some(Some((owner, stats))) if *owner == group => Some(stats),
-            _ => None,
-        }
+    pub(super) fn get(&self, group: GroupId) -> Option<&Book> {
+        let book = self.books.get(group.index())?.as_ref()?;
+        (book.group == group).then_some(book)
+    }
+
+    pub(super) fn get_mut(&mut self, group: GroupId) -> Option<&mut Book> {
+        let book = self.books.get_mut(group.index())?.as_mut()?;
+        (book.group == group).then_some(book)
     }
 
     /// Books something on a group.
     pub(super) fn book(&mut self, group: GroupId, entry: impl FnOnce(&mut GroupStats)) {
-        if let Some(Some((owner, stats))) = self.books.get_mut(group.index())
-            && *owner == group
-        {
-            entry(stats);
+        if let Some(book) = self.get_mut(group) {
+            entry(&mut book.stats);
         }
     }
 }

@@ -1,17 +1,21 @@
-//! Handing over just in time: how much quinn-proto may hold, and the books of what it put in packets.
+//! Handing over just in time: when quinn-proto is given what.
 //!
 //! quinn-proto sends what it was given in its own order and can't give it back. So it is given what the next call to the
 //! network can carry and one packet more: with less it would think that the application has nothing to send and stop
 //! growing its window. Called by `Connection::poll_transmit`. May not know the schedule's rules.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use quinn_proto::{StreamId, VarInt, WriteError};
+use quinn_proto::WriteError;
 
-use crate::schedule::{DatagramId, Grant, GroupId, Schedule};
+use crate::schedule::{DatagramId, Grant, GroupId};
 
-use super::{Connection, Event, Frame, Stream, queue::Phase};
+use super::{
+    Connection, Event,
+    queue::Phase,
+    unsent::{MAX_STEP, Tier},
+};
 
 /// What a key of the schedule stands for.
 #[derive(Debug, Default)]
@@ -22,41 +26,6 @@ pub(super) enum Item {
     Stream(usize),
     /// Its group and its bytes.
     Datagram(GroupId, Bytes),
-}
-
-/// Bytes that no packet has carried yet.
-#[derive(Debug, Default)]
-pub(super) struct Unsent {
-    /// Waiting here: what the schedule decides about.
-    pub(super) queued: u64,
-    /// Stream bytes in quinn-proto.
-    streams: u64,
-    /// Streams with something in quinn-proto that was never sent, if only their end.
-    frames: u64,
-    /// Datagrams in quinn-proto, oldest first.
-    datagrams: VecDeque<(GroupId, u64)>,
-    datagram_bytes: u64,
-}
-
-/// What the header of a STREAM frame takes, about: no bound depends on it being exact.
-const FRAME_HEADER: u64 = 8;
-
-impl Unsent {
-    /// Application bytes in quinn-proto.
-    pub(super) fn bytes(&self) -> u64 {
-        self.streams + self.datagram_bytes
-    }
-
-    /// Bytes of packets that it takes to send what quinn-proto has.
-    fn held(&self) -> u64 {
-        self.bytes() + FRAME_HEADER * (self.frames + self.datagrams.len() as u64)
-    }
-
-    /// Forgets a stream that was abandoned.
-    pub(super) fn forget(&mut self, stream: &Stream) {
-        self.streams -= stream.unsent();
-        self.frames -= u64::from(stream.waits_in_quinn());
-    }
 }
 
 /// Bytes of one stream that were granted in a row, to be written at once: few large pieces are cheaper to send than many.
@@ -78,52 +47,55 @@ impl Connection {
         let window = self.inner.congestion_state().window();
         let room = window.saturating_sub(self.flight.in_flight()) / mtu;
         let packets = room.clamp(1, self.batch_now(window).min(segments).max(1) as u64);
+        // What goes before anything new of a tier, and what there is in all: on a slow path the first is less, so that
+        // a higher tier need not wait for what a lower one has there.
         let target = (packets + 1) * mtu;
+        let limit = (self.batch as u64 + 1) * mtu;
+        self.hungry = false;
         let mut run: Option<Run> = None;
-        loop {
-            let pending = run.map_or(0, |run| run.bytes) as u64;
-            let budget = target.saturating_sub(self.unsent.held() + pending);
-            match self.schedule.pop(budget as usize) {
-                Some(Grant::Stream {
+        while let Some(grant) = self.schedule.pop(target as usize) {
+            match grant {
+                Grant::Stream {
                     key,
                     group,
                     max_bytes,
-                }) => {
-                    let Some(Item::Stream(stream)) = self.items.get(key.index()) else {
+                } => {
+                    let Some(&Item::Stream(stream)) = self.items.get(key.index()) else {
                         self.schedule.close_stream(key);
                         continue;
                     };
-                    let stream = *stream;
                     if run.is_some_and(|run| run.stream != stream) {
                         self.flush(run.take());
                     }
-                    let bytes = run.map_or(0, |run| run.bytes) + max_bytes;
-                    self.schedule.sent(
-                        Grant::Stream {
-                            key,
-                            group,
-                            max_bytes,
-                        },
-                        max_bytes,
-                    );
-                    run = Some(Run { stream, bytes });
+                    let before = run.map_or(0, |run| run.bytes);
+                    let tier = Tier::of(group, &self.schedule);
+                    let ahead = self.unsent.ahead(tier) + before as u64;
+                    let held = self.unsent.held() + before as u64;
+                    let room = target.saturating_sub(ahead).min(limit.saturating_sub(held));
+                    if room == 0 || (run.is_none() && !self.keeps_order(stream, tier)) {
+                        self.flush(run);
+                        return packets as usize;
+                    }
+                    let bytes = max_bytes.min(room as usize);
+                    self.schedule.sent(grant, bytes);
+                    run = Some(Run {
+                        stream,
+                        bytes: before + bytes,
+                    });
                 }
-                Some(Grant::Datagram { id, group, len }) => {
+                Grant::Datagram { id, group, len } => {
                     self.flush(run.take());
                     // quinn-proto sends datagrams before streams, so what was granted earlier has to be gone, but for
                     // what shares the packet.
-                    if self.unsent.held() > mtu {
-                        self.hungry = false;
-                        return (self.unsent.held() / mtu).min(packets) as usize;
+                    let held = self.unsent.held();
+                    if held > mtu {
+                        return (held / mtu).min(packets) as usize;
                     }
                     self.hand_over_datagram(id, group, len);
                 }
-                None => {
-                    self.hungry = budget > 0;
-                    break;
-                }
             }
         }
+        self.hungry = true;
         self.flush(run);
         packets as usize
     }
@@ -139,17 +111,17 @@ impl Connection {
             .clamp(1, self.batch)
     }
 
-    /// The quantum of the schedule is what a packet carries of a stream.
+    /// The quantum of the schedule is what a packet carries of a stream: then taking turns costs no more frames than
+    /// packets.
     fn note_mtu(&mut self) {
-        let mtu = self.inner.current_mtu();
-        if self.mtu == mtu {
-            return;
+        /// The tag of every AEAD of QUIC (RFC 9001 §5.3), and the header of a STREAM frame.
+        const OVERHEAD: usize = 16 + 12;
+        self.mtu = self.inner.current_mtu();
+        let quantum = usize::from(self.mtu).saturating_sub(self.flight.header() + OVERHEAD);
+        if self.quantum != quantum {
+            self.quantum = quantum;
+            self.schedule.set_quantum(quantum);
         }
-        /// Packet header and tag, and the header of a STREAM frame.
-        const OVERHEAD: usize = 11 + 16 + 12;
-        self.mtu = mtu;
-        self.schedule
-            .set_quantum(usize::from(mtu).saturating_sub(OVERHEAD));
     }
 
     /// Writes a run into quinn-proto, with the end of the stream if it is reached.
@@ -161,17 +133,15 @@ impl Connection {
         else {
             return;
         };
+        let (tier, step) = self.place(index);
         let stream = &mut self.streams[index];
-        let waited = stream.waits_in_quinn();
-        let tier = match stream.group {
-            Schedule::CONTROL => i32::MAX,
-            group => self.schedule.priority(group).map_or(0, i32::from),
-        };
+        self.unsent.remove(stream);
         let mut quinn = self.inner.send_stream(stream.id);
-        if stream.tier != Some(tier) {
+        if (stream.tier, stream.step) != (tier, step) {
             // Its only error is that the stream is gone; the write will say so.
-            let _ = quinn.set_priority(tier);
-            stream.tier = Some(tier);
+            let _ = quinn.set_priority(tier.priority(step));
+            stream.tier = tier;
+            stream.step = step;
         }
         let taken = stream.take(bytes, |chunks| match quinn.write_chunks(chunks) {
             Ok(written) => Some(written.bytes),
@@ -185,17 +155,46 @@ impl Connection {
             let _ = quinn.finish();
             stream.phase = Phase::Ended;
         }
+        self.unsent.add(stream);
+        self.unsent.set_step(tier, step);
         self.unsent.queued -= taken as u64;
-        self.unsent.streams += taken as u64;
-        self.unsent.frames += u64::from(stream.waits_in_quinn()) - u64::from(waited);
-        self.groups.book(stream.group, |stats| {
-            stats.queued -= taken as u64;
-            stats.handed_over += taken as u64;
-        });
+        if let Some(book) = self.groups.get_mut(stream.group) {
+            book.last = Some(stream.id);
+            book.stats.queued -= taken as u64;
+            book.stats.handed_over += taken as u64;
+        }
         if stream.full && stream.queued <= self.high_water / 2 {
             stream.full = false;
             self.events.push_back(Event::Writable(stream.id));
         }
+    }
+
+    /// Whether what a stream is given now comes behind what others were given before. Not while it has something there
+    /// from before them: then it has to be sent first.
+    fn keeps_order(&self, index: usize, tier: Tier) -> bool {
+        let stream = &self.streams[index];
+        let step = self.unsent.step(tier);
+        let overtakes = stream.waits_in_quinn() && stream.tier == tier && stream.step < step;
+        step < MAX_STEP && !overtakes
+    }
+
+    /// Where a stream's next bytes stand in quinn-proto: behind all of its group that the schedule put before it, beside
+    /// those it takes turns with.
+    fn place(&self, index: usize) -> (Tier, u16) {
+        let stream = &self.streams[index];
+        let tier = Tier::of(stream.group, &self.schedule);
+        let step = self.unsent.step(tier);
+        let Some(book) = self.groups.get(stream.group) else {
+            return (tier, step);
+        };
+        let last = book.last.filter(|&id| id != stream.id);
+        let last = last.and_then(|id| self.streams.get(*self.ids.get(&id)?));
+        let behind = last.is_some_and(|last| {
+            last.waits_in_quinn()
+                && last.tier == tier
+                && (last.order != stream.order || book.unfair)
+        });
+        (tier, step + u16::from(behind))
     }
 
     fn hand_over_datagram(&mut self, id: DatagramId, group: GroupId, len: usize) {
@@ -214,75 +213,8 @@ impl Connection {
             return;
         }
         self.schedule.sent(Grant::Datagram { id, group, len }, len);
-        self.unsent.datagrams.push_back((group, len as u64));
-        self.unsent.datagram_bytes += len as u64;
+        self.unsent.add_datagram(group, len as u64);
         self.groups
             .book(group, |stats| stats.handed_over += len as u64);
     }
-
-    /// Books what the last packets carried.
-    pub(super) fn account(&mut self) {
-        let flight = self.flight.clone();
-        let mut log = flight.log();
-        for frame in log.iter() {
-            match *frame {
-                Frame::Stream {
-                    id,
-                    offset,
-                    len,
-                    fin,
-                } => {
-                    let id = stream_id(id);
-                    self.on_stream_sent(id, offset, len, fin);
-                }
-                Frame::Datagram { len } => self.on_datagram_sent(len),
-                Frame::Reset { .. } => {}
-            }
-        }
-        match &mut self.wire {
-            Some(wire) => wire.append(&mut log),
-            None => log.clear(),
-        }
-    }
-
-    fn on_stream_sent(&mut self, id: StreamId, offset: u64, len: u64, fin: bool) {
-        let Some(&index) = self.ids.get(&id) else {
-            return;
-        };
-        let stream = &mut self.streams[index];
-        let waited = stream.waits_in_quinn();
-        let new = (offset + len).saturating_sub(stream.sent).min(len);
-        stream.sent += new;
-        stream.fin_sent |= fin;
-        self.unsent.streams -= new;
-        self.unsent.frames -= u64::from(waited) - u64::from(stream.waits_in_quinn());
-        let again = len - new;
-        self.groups.book(stream.group, |stats| {
-            stats.sent += new;
-            stats.retransmitted += again;
-        });
-        if again > 0 {
-            self.retransmitted += again;
-            self.schedule
-                .charge_retransmit(stream.group, again as usize);
-        }
-    }
-
-    fn on_datagram_sent(&mut self, len: u64) {
-        // quinn-proto drops those that no longer fit a smaller path: step over them.
-        while let Some((group, queued)) = self.unsent.datagrams.pop_front() {
-            self.unsent.datagram_bytes -= queued;
-            if queued == len {
-                self.groups.book(group, |stats| stats.sent += len);
-                return;
-            }
-            self.evicted_datagrams += 1;
-            self.groups.book(group, |stats| stats.evicted += queued);
-        }
-    }
-}
-
-/// A stream id as on the wire.
-pub(super) fn stream_id(id: u64) -> StreamId {
-    VarInt::from_u64(id).unwrap_or(VarInt::MAX).into()
 }

@@ -6,7 +6,8 @@
 //! | `send` | send streams and datagrams: what the application may do to them |
 //! | `queue` | one send stream: what waits here, what quinn-proto has, what was on the wire |
 //! | `recv` | receive streams and datagrams |
-//! | `handover` | how much quinn-proto may hold, and the books of what it sent |
+//! | `handover` | when quinn-proto is given what |
+//! | `account`, `unsent` | what it put in packets, what it still holds |
 //! | `flight`, `tap`, `frame` | what quinn-proto tells its congestion controller and its keys |
 //! | `group`, `stats` | the books |
 //!
@@ -16,6 +17,7 @@
 //! A turn: [`Connection::handle_event`] and [`Connection::handle_timeout`], then [`Connection::poll_transmit`] until
 //! there is nothing, then [`Connection::poll`] and [`Connection::poll_endpoint_events`].
 
+mod account;
 mod events;
 pub(crate) mod flight;
 mod frame;
@@ -27,6 +29,7 @@ mod recv;
 mod send;
 mod stats;
 pub(crate) mod tap;
+mod unsent;
 
 use std::{collections::VecDeque, net::SocketAddr, sync::Arc, time::Instant};
 
@@ -48,9 +51,10 @@ pub use stats::{GroupStats, Stats};
 
 use flight::Flight;
 use group::Groups;
-use handover::{Item, Unsent};
+use handover::Item;
 use hash::Map;
 use queue::Stream;
+use unsent::Unsent;
 
 /// What ties a connection to the quinn-proto connection it turns: made first, given to
 /// [`ClientConfig::quinn`](crate::ClientConfig::quinn) or [`ServerConfig::quinn`](crate::ServerConfig::quinn), then to
@@ -76,6 +80,7 @@ pub struct Connection {
     high_water: usize,
     batch: usize,
     mtu: u16,
+    quantum: usize,
     evicted_datagrams: u64,
     retransmitted: u64,
     stream_waits: u64,
@@ -105,8 +110,8 @@ impl Connection {
         });
         let default_group = schedule.open_group(GroupConfig::default());
         let mut groups = Groups::default();
-        groups.open(Schedule::CONTROL);
-        groups.open(default_group);
+        groups.open(Schedule::CONTROL, GroupConfig::default());
+        groups.open(default_group, GroupConfig::default());
         Self {
             inner,
             flight: hooks.flight.clone(),
@@ -120,7 +125,8 @@ impl Connection {
             events: VecDeque::new(),
             high_water: config.send_high_water,
             batch: config.batch.max(1),
-            mtu: 0,
+            mtu,
+            quantum: usize::from(mtu),
             evicted_datagrams: 0,
             retransmitted: 0,
             stream_waits: 0,
@@ -228,7 +234,7 @@ impl Connection {
     /// Opens a send group.
     pub fn open_group(&mut self, config: GroupConfig) -> GroupId {
         let group = self.schedule.open_group(config);
-        self.groups.open(group);
+        self.groups.open(group, config);
         group
     }
 
@@ -254,7 +260,7 @@ impl Connection {
     /// A group in numbers; `None` once it is closed.
     #[must_use]
     pub fn group_stats(&self, group: GroupId) -> Option<GroupStats> {
-        self.groups.get(group).copied()
+        self.groups.get(group).map(|book| book.stats)
     }
 
     /// The connection in numbers. O(1).

@@ -9,6 +9,8 @@ use quinn_proto::StreamId;
 
 use crate::schedule::{GroupId, StreamKey};
 
+use super::unsent::Tier;
+
 /// Where a stream is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -43,8 +45,13 @@ pub(super) struct Stream {
     pub(super) released: bool,
     /// A writer waits for room.
     pub(super) full: bool,
-    /// The priority quinn-proto has for it.
-    pub(super) tier: Option<i32>,
+    /// Its order in the group.
+    pub(super) order: u64,
+    /// Tier and step at which it was last handed over: quinn-proto's priority for it.
+    pub(super) tier: Tier,
+    pub(super) step: u16,
+    /// What it sent last was lost before.
+    pub(super) recovering: bool,
     chunks: VecDeque<Bytes>,
     /// Bytes in `chunks`.
     pub(super) queued: usize,
@@ -57,7 +64,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(id: StreamId, key: StreamKey, group: GroupId) -> Self {
+    pub(super) fn new(id: StreamId, key: StreamKey, group: GroupId, order: u64) -> Self {
         Self {
             id,
             key,
@@ -65,7 +72,10 @@ impl Stream {
             phase: Phase::Open,
             released: false,
             full: false,
-            tier: None,
+            order,
+            tier: Tier::NONE,
+            step: 0,
+            recovering: false,
             chunks: VecDeque::new(),
             queued: 0,
             written: 0,

@@ -44,7 +44,7 @@ impl Connection {
             .open_stream(group, order)
             .ok_or(Error::GroupClosed)?;
         match self.next_stream(dir) {
-            Some(id) => Ok(Some(self.enter(id, key, group))),
+            Some(id) => Ok(Some(self.enter(id, key, group, order))),
             None => {
                 self.schedule.close_stream(key);
                 Ok(None)
@@ -62,11 +62,11 @@ impl Connection {
             .schedule
             .open_stream(group, 0)
             .ok_or(Error::GroupClosed)?;
-        Ok(self.enter(id, key, group))
+        Ok(self.enter(id, key, group, 0))
     }
 
-    fn enter(&mut self, id: StreamId, key: StreamKey, group: GroupId) -> SendKey {
-        let index = self.streams.insert(Stream::new(id, key, group));
+    fn enter(&mut self, id: StreamId, key: StreamKey, group: GroupId, order: u64) -> SendKey {
+        let index = self.streams.insert(Stream::new(id, key, group, order));
         self.ids.insert(id, index);
         self.set_item(key.index(), Item::Stream(index));
         SendKey { id, index }
@@ -130,6 +130,7 @@ impl Connection {
     /// Changes the order of a stream inside its group.
     pub fn set_order(&mut self, key: SendKey, order: u64) {
         if let Some(stream) = self.stream(key) {
+            stream.order = order;
             let key = stream.key;
             self.schedule.set_stream_order(key, order);
         }
@@ -154,6 +155,7 @@ impl Connection {
             .book(stream.group, |stats| stats.queued -= queued);
         self.groups.book(group, |stats| stats.queued += queued);
         stream.group = group;
+        stream.order = order;
         Ok(())
     }
 
@@ -269,7 +271,7 @@ impl Connection {
         // First what was never handed over: of that the peer never hears, so it costs none of its credit.
         let dropped = stream.clear() as u64;
         self.unsent.queued -= dropped;
-        self.unsent.forget(stream);
+        self.unsent.remove(stream);
         self.groups.book(stream.group, |stats| {
             stats.queued -= dropped;
             stats.dropped += dropped;

@@ -458,7 +458,6 @@ impl Receive {
                 }
                 Poll::Ready(Err(error)) => return Err(error),
             };
-            drop(buffers);
             self.route(&meta[..count], each, now);
         }
         Ok(true)

@@ -38,8 +38,8 @@ pub(super) struct Turn {
 /// Packets sent in one turn before others get theirs.
 const TURN: usize = 64;
 
-/// What one call to the network may carry: the kernel takes 64 KiB and this many segments.
-const MAX_SEGMENTS: usize = 64;
+/// What one call to the network may carry: the kernel takes 64 KiB, whatever the packets' size.
+const MAX_SEGMENTS: usize = 44;
 
 impl Turn {
     pub(super) fn new(

@@ -41,7 +41,7 @@ impl Udp {
 impl Socket for Udp {
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         self.socket.try_io(Interest::WRITABLE, || {
-            self.state.send((&self.socket).into(), transmit)
+            self.state.try_send((&self.socket).into(), transmit)
         })
     }
 
