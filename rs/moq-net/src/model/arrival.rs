@@ -318,7 +318,10 @@ impl Cursor {
             self.replay.push_front(now.start..now.end.min(before.start));
             self.replay.push_back(now.start.max(before.end)..now.end);
             self.replay.retain(|range| !range.is_empty());
-            self.seen = 0;
+            // A later end only adds to the count; otherwise some of what was counted may be outside now.
+            if now.start != before.start || now.end < before.end {
+                self.seen = 0;
+            }
         }
         self.limits = Some(now);
     }

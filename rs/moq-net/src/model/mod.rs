@@ -62,6 +62,8 @@ mod usage;
 mod wait;
 
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

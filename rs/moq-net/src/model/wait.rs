@@ -81,8 +81,8 @@ impl Waiters {
         std::mem::take(&mut self.slots)
     }
 
-    /// Whether nobody waits.
-    pub(super) fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         self.slots.len() == self.free.len()
     }
 }

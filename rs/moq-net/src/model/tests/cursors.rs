@@ -227,6 +227,23 @@ fn a_cap_that_is_raised_brings_back_what_arrived_beyond_it() {
 }
 
 #[test]
+fn a_raised_range_ends_when_all_of_it_was_delivered() {
+    let (_broadcast, track) = track();
+    let ends = |end| Subscription {
+        start: Some(0),
+        end: Some(end),
+        ..within(5_000)
+    };
+    let mut subscriber = track.subscribe(ends(2));
+    (0..6).for_each(|sequence| write(&track, sequence));
+    assert_eq!(arrived(&mut subscriber), [0, 1]);
+    assert!(now(subscriber.recv_group()).unwrap().is_none());
+    subscriber.update(ends(4));
+    assert_eq!(arrived(&mut subscriber), [2, 3]);
+    assert!(now(subscriber.recv_group()).unwrap().is_none());
+}
+
+#[test]
 fn finish_ends_both_cursors_after_the_last_group() {
     let (_broadcast, track) = track();
     let mut subscriber = track.subscribe(within(5_000));

@@ -7,6 +7,7 @@ mod cursors;
 mod demand;
 mod groups;
 mod origin;
+mod trace;
 mod wakes;
 
 use std::future::Future;
