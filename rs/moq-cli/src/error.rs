@@ -26,6 +26,15 @@ pub(crate) enum Error {
     #[error("cannot publish '{name}': {cause}")]
     Broadcast { name: String, cause: moq_net::Error },
 
+    #[error(
+        "no broadcast {name} after {patience}{others}; check the name, or wait longer (--timeout)"
+    )]
+    Absent {
+        name: String,
+        patience: String,
+        others: String,
+    },
+
     #[error("stdin cannot be started over: --loop needs a file")]
     Loop,
 

@@ -13,6 +13,7 @@
 mod address;
 mod announced;
 mod args;
+mod awaited;
 mod backoff;
 mod demo;
 mod dial;

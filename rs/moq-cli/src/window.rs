@@ -22,6 +22,8 @@ pub(crate) struct Window {
 struct Since {
     written: u64,
     done: u64,
+    /// What was done when it was last seen.
+    last: u64,
 }
 
 impl Window {
@@ -48,12 +50,14 @@ impl Window {
         let now = Since {
             written: written.groups,
             done,
+            last: done,
         };
         let since = self.since.entry((session, track.to_owned())).or_insert(now);
-        if done < since.done {
+        if done < since.last {
             // Another subscription has taken its place.
             *since = now;
         }
+        since.last = done;
         let lag = (written.groups - since.written).saturating_sub(done - since.done);
         let mean = written.bytes / written.groups.max(1);
         lag <= 2 || lag.saturating_mul(mean) <= self.bytes
