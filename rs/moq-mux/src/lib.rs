@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod codec;
 pub mod container;
 pub mod import;
+pub mod thin;
 pub mod ts;
 
 mod error;
