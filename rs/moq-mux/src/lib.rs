@@ -6,7 +6,7 @@
 //!   wall clock, no async runtime, and no knowledge of tracks.
 //! - [`codec`]: what must be read out of the elementary streams to describe and to split them.
 //! - [`catalog`] and [`container`]: the layout of tracks that published players and tools read.
-//! - [`import`]: transport-stream bytes into a broadcast; [`scan`]: the facts of a file before it is published.
+//! - [`import`]: transport-stream bytes into a broadcast; [`import::scan`]: the facts of a file before it is published.
 //!
 //! The crate knows tracks and media and nothing about QUIC: it talks to `moq_net` producers and consumers only.
 

@@ -42,8 +42,9 @@ const RATE_PATIENCE: i64 = 90_000;
 /// How long it waits for streams that say nothing of themselves, in ticks of 90 kHz: three seconds.
 const PATIENCE: i64 = 270_000;
 
-/// How often measured numbers are looked at again, in ticks of 90 kHz: half a second.
-const REVIEW: i64 = 45_000;
+/// How often measured numbers are looked at again, in ticks of 90 kHz: after half a second, then each time twice as much
+/// was seen, at last every ten seconds.
+const REVIEW: (i64, i64) = (45_000, 900_000);
 
 /// What an importer is told.
 #[derive(Clone, Debug)]
@@ -200,7 +201,8 @@ impl Import {
             }
         }
         let structural = !self.ready || self.revision != self.source.revision();
-        if structural || end || now - self.reviewed >= REVIEW || now < self.reviewed {
+        let pause = (self.reviewed - self.began.unwrap_or(now)).clamp(REVIEW.0, REVIEW.1);
+        if structural || end || (now - self.reviewed).abs() >= pause {
             self.review(now, structural || end)?;
         }
         self.publisher.publish(&mut self.source, &mut self.peak)?;
@@ -249,11 +251,17 @@ impl Import {
         self.publisher.describe(&described, now, structural)
     }
 
+    /// The measured rate; what a scan found when that is the same, as a scan sees more, or when nothing is known yet.
     fn mux_rate(&self) -> Option<u64> {
+        let scanned = self.facts.as_ref().and_then(|facts| facts.mux_rate);
         match self.demux.rate() {
-            Rate::Constant(rate) => Some(rate),
+            Rate::Constant(rate) => Some(
+                scanned
+                    .filter(|known| known.abs_diff(rate) * 100 <= rate)
+                    .unwrap_or(rate),
+            ),
             Rate::Variable => None,
-            Rate::Unknown => self.facts.as_ref().and_then(|facts| facts.mux_rate),
+            Rate::Unknown => scanned,
         }
     }
 }

@@ -101,12 +101,72 @@ impl Peak {
                     continue;
                 }
                 judged = length;
-                let ticks = (length as i64 + 1) * BIN + LEAD;
+                // Units lie anywhere in a bin: the first may be due at its very end, the last at the very start of its own.
+                let ticks = length as i64 * BIN + LEAD;
                 let (most, over) = self.worst.unwrap_or((0, 1));
                 if u128::from(packets) * u128::from(over) > u128::from(most) * (ticks as u128) {
                     self.worst = Some((packets, ticks as u64));
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Whether units of (decode time, packets) all arrive in time at `rate` when none is sent earlier than the lead.
+    fn carries(units: &[(i64, u64)], rate: u64) -> bool {
+        let mut free = f64::MIN;
+        units.iter().all(|&(dts, packets)| {
+            let start = free.max((dts - LEAD) as f64);
+            free = start + (packets * PACKET as u64 * 8) as f64 * 90_000.0 / rate as f64;
+            free <= dts as f64
+        })
+    }
+
+    /// The rate left for media.
+    fn media(rate: u64) -> u64 {
+        rate * 1000 / (1000 + MARGIN) - OVERHEAD * PACKET as u64 * 8
+    }
+
+    proptest! {
+        #[test]
+        fn the_rate_carries_everything_and_hardly_less_does(
+            start in 0..1i64 << 40,
+            sizes in prop::collection::vec(prop_oneof![8 => 1..60u64, 1 => 100..2000u64], 80..300),
+        ) {
+            let units: Vec<_> = sizes.iter().enumerate().map(|(n, &size)| (start + n as i64 * 3_600, size)).collect();
+            let mut peak = Peak::default();
+            units.iter().for_each(|&(dts, packets)| peak.unit(dts, packets));
+            peak.flush();
+            let rate = peak.rate().unwrap();
+            prop_assert!(carries(&units, rate));
+            prop_assert!(!carries(&units, media(rate) * 85 / 100), "a sixth less does not do");
+        }
+
+        #[test]
+        fn any_times_are_taken_in_bounded_memory(units in prop::collection::vec((any::<i64>(), 0..64u32, any::<u16>()), 0..300)) {
+            let mut peak = Peak::default();
+            for (dts, shift, packets) in units {
+                peak.unit(dts >> shift, packets.into());
+                prop_assert!(peak.bins.len() <= JUMP as usize + BINS + 2);
+            }
+            peak.flush();
+        }
+    }
+
+    #[test]
+    fn a_steady_stream_needs_its_own_rate() {
+        let mut peak = Peak::default();
+        for n in 0..4_000 {
+            peak.unit(n * 3_600, 40);
+        }
+        peak.flush();
+        // 1,000 packets a second
+        let rate = media(peak.rate().unwrap());
+        assert!((1_504_000 * 88 / 100..=1_510_000).contains(&rate), "{rate}");
     }
 }

@@ -52,6 +52,8 @@ pub enum Rate {
 pub struct Meter {
     /// PCRs of the window.
     points: VecDeque<Point>,
+    /// Where the line began that is still followed: the longer it is, the better its slope is known.
+    origin: Option<Point>,
     /// Clock at the last review.
     reviewed: i64,
     verdict: Rate,
@@ -70,6 +72,7 @@ impl Default for Meter {
     fn default() -> Self {
         Self {
             points: VecDeque::new(),
+            origin: None,
             reviewed: 0,
             verdict: Rate::Unknown,
             varied: false,
@@ -157,6 +160,7 @@ impl Meter {
         } else {
             self.verdict = Rate::Variable;
             self.varied = true;
+            self.origin = None;
         }
     }
 
@@ -172,33 +176,70 @@ impl Meter {
     }
 
     fn publish(&mut self) {
-        let (first, last) = (self.points[0], self.points[self.points.len() - 1]);
-        let rate = round(last.packets - first.packets, last.ticks - first.ticks);
-        match self.verdict {
-            Rate::Constant(known) if known.abs_diff(rate) * 100 <= known * NEWS => {}
-            _ => self.verdict = Rate::Constant(rate),
+        let last = self.points[self.points.len() - 1];
+        let window = Slope::between(self.points[0], last);
+        let known = match self.verdict {
+            Rate::Constant(known) => known,
+            _ => 0,
+        };
+        if known.abs_diff(window.roundest()) * 100 > known * NEWS {
+            // A new rate: the line bends here.
+            self.origin = Some(self.points[0]);
+            self.verdict = Rate::Constant(window.roundest());
+            return;
+        }
+        let line = Slope::between(self.origin.unwrap_or(self.points[0]), last);
+        if self.strays() < 1.0 && !line.explains(known) {
+            self.verdict = Rate::Constant(line.roundest());
         }
     }
 }
 
-/// The roundest rate that explains `packets` in `ticks` when the ends are read to half a µs each.
-fn round(packets: u64, ticks: i64) -> u64 {
-    let ticks = ticks.max(1) as u128;
-    let scaled = u128::from(packets) * BITS;
-    let middle = (scaled + ticks / 2) / ticks;
-    // 13818-1 §2.4.2.2: a PCR may be off by 500 ns, 13.5 ticks of 27 MHz.
-    let (low, high) = (
-        scaled / (ticks + 27),
-        scaled / ticks.saturating_sub(27).max(1) + 1,
-    );
-    let round = (1..=9)
-        .rev()
-        .map(|digits| 10u128.pow(digits))
-        .find_map(|unit| {
-            let candidate = (middle + unit / 2) / unit * unit;
-            (low..=high).contains(&candidate).then_some(candidate)
-        });
-    u64::try_from(round.unwrap_or(middle)).unwrap_or(u64::MAX)
+/// Packets over ticks, both ends read to half a µs (13818-1 §2.4.2.2: a PCR may be off by 500 ns, 13.5 ticks).
+struct Slope {
+    packets: u64,
+    ticks: i64,
+}
+
+impl Slope {
+    const BLUR: u128 = 27;
+
+    fn between(first: Point, last: Point) -> Self {
+        Self {
+            packets: last.packets - first.packets,
+            ticks: last.ticks - first.ticks,
+        }
+    }
+
+    /// Whether this is what a rate, in bit/s, looks like.
+    fn explains(&self, rate: u64) -> bool {
+        let (bits, ticks) = (u128::from(self.packets) * BITS, self.ticks.max(1) as u128);
+        let lowest = bits / (ticks + Self::BLUR);
+        let highest = bits / ticks.saturating_sub(Self::BLUR).max(1) + 1;
+        (lowest..=highest).contains(&rate.into())
+    }
+
+    /// The roundest rate it may be, in bit/s.
+    fn roundest(&self) -> u64 {
+        let (bits, ticks) = (u128::from(self.packets) * BITS, self.ticks.max(1) as u128);
+        let middle = u64::try_from((bits + ticks / 2) / ticks).unwrap_or(u64::MAX);
+        let round = |digits: u32| {
+            (
+                middle / 10u64.pow(digits) * 10u64.pow(digits),
+                10u64.pow(digits),
+            )
+        };
+        (1..=9)
+            .rev()
+            .flat_map(|digits| {
+                [
+                    round(digits).0,
+                    round(digits).0.saturating_add(round(digits).1),
+                ]
+            })
+            .find(|&rate| self.explains(rate))
+            .unwrap_or(middle)
+    }
 }
 
 #[cfg(test)]
