@@ -87,6 +87,17 @@ def slopes(counted, promises):
     return broken
 
 
+def allocations(counted, promises):
+    """Broken promises of few allocations. `counted` maps case → allocations; a promise may say the most of them."""
+    return [
+        f"{case}: {count} allocations, at most {promise['allocations']} promised"
+        for promise in promises
+        if "allocations" in promise
+        for case, count in sorted(counted.items())
+        if re.fullmatch(promise["cases"], case) and count > promise["allocations"]
+    ]
+
+
 def quad(samples):
     """(ratio of the middle pair to the outer one, why not) of four samples taken in the order x y y x."""
     if len(samples) != 4 or any(sample is None or sample.seconds <= 0 for sample in samples):

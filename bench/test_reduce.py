@@ -3,7 +3,7 @@
 import random
 import unittest
 
-from reduce import Sample, counts, heap_mode, percentile, quad, slopes, times, workloads
+from reduce import Sample, allocations, counts, heap_mode, percentile, quad, slopes, times, workloads
 
 
 def rounds(number, shift=1.0, noise=0.0, seed=1, drift=0.0, **more):
@@ -68,6 +68,19 @@ class Slopes(unittest.TestCase):
 
     def test_a_promise_without_cases_is_told(self):
         self.assertEqual(slopes({}, [self.FLAT]), [r"no case matches the promise move/\w+/(?P<n>\d+)"])
+
+
+class Allocations(unittest.TestCase):
+    NONE = {"cases": r"move/(?P<n>\d+)", "slope": 1.1, "allocations": 0}
+
+    def test_a_broken_promise_is_told(self):
+        self.assertEqual(
+            allocations({"move/16": 0, "move/256": 2, "else/1": 9}, [self.NONE]),
+            ["move/256: 2 allocations, at most 0 promised"],
+        )
+
+    def test_nothing_promised_is_nothing_broken(self):
+        self.assertEqual(allocations({"move/16": 5}, [Slopes.FLAT]), [])
 
 
 class Times(unittest.TestCase):
