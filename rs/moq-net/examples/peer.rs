@@ -38,6 +38,7 @@ use moq_net::{
 use moq_quic::tls::{Identity, Trust};
 use moq_quic::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::task::JoinSet;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -307,6 +308,7 @@ async fn read(name: String, mut subscriber: Subscriber) {
         }
         Err(error) => return say(format!("error {name} {error:?}")),
     }
+    let mut groups = JoinSet::new();
     // Either may come first, and neither may keep the other waiting.
     enum Next {
         Group(moq_net::Result<Option<GroupConsumer>>),
@@ -320,10 +322,15 @@ async fn read(name: String, mut subscriber: Subscriber) {
         match next.await {
             Next::Group(Ok(Some(group))) => {
                 let name = name.clone();
-                tokio::spawn(async move { print_group(&name, group).await });
+                groups.spawn(async move { print_group(&name, group).await });
             }
-            Next::Group(Ok(None)) => return say(format!("end {name}")),
-            Next::Group(Err(error)) => return say(format!("error {name} {error:?}")),
+            Next::Group(end) => {
+                while groups.join_next().await.is_some() {}
+                return match end {
+                    Err(error) => say(format!("error {name} {error:?}")),
+                    Ok(_) => say(format!("end {name}")),
+                };
+            }
             Next::Datagram(datagram) => {
                 let text = String::from_utf8_lossy(&datagram.payload).into_owned();
                 say(format!("datagram {name} {} {text}", datagram.sequence));
