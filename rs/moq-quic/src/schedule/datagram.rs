@@ -8,10 +8,13 @@ use std::cmp::Reverse;
 
 use super::{
     Evicted,
-    entry::{Entry, Kind},
+    entry::Entry,
     group::{CONTROL, Datagrams, Group},
     slab::{NIL, Slab},
 };
+
+/// Groups with datagrams that an idle schedule keeps room for.
+const KEEP: usize = 16;
 
 /// Where the control group stands among priorities.
 const ABOVE_ALL: u32 = 1 << 16;
@@ -66,12 +69,12 @@ impl Budget {
         let Entry { group, ready, .. } = entries[new];
         let queue = &mut groups[group].datagrams;
         let older = queue.newest;
-        entries[new].kind = Kind::Datagram { older, newer: NIL };
+        entries[new].older = older;
         queue.newest = new;
         queue.bytes += ready as u32;
         match older {
             NIL => queue.oldest = new,
-            _ => set_newer(entries, older, new),
+            _ => entries[older].newer = new,
         }
         self.bytes += ready;
         self.place(groups, entries, group);
@@ -80,20 +83,21 @@ impl Budget {
     /// Forgets a datagram that leaves its group.
     pub(super) fn remove(&mut self, groups: &mut Slab<Group>, entries: &mut Slab<Entry>, old: u32) {
         let Entry {
-            group, ready, kind, ..
+            group,
+            ready,
+            older,
+            newer,
+            ..
         } = entries[old];
-        let Kind::Datagram { older, newer } = kind else {
-            return;
-        };
         let queue = &mut groups[group].datagrams;
         queue.bytes -= ready as u32;
         match older {
             NIL => queue.oldest = newer,
-            _ => set_newer(entries, older, newer),
+            _ => entries[older].newer = newer,
         }
         match newer {
             NIL => queue.newest = older,
-            _ => set_older(entries, newer, older),
+            _ => entries[newer].older = older,
         }
         self.bytes -= ready;
         self.place(groups, entries, group);
@@ -119,11 +123,16 @@ impl Budget {
         self.sift(groups, entries, place);
     }
 
-    /// Gives memory back when no datagram is queued.
-    pub(super) fn shrink(&mut self) {
+    /// Gives memory back.
+    pub(super) fn trim(&mut self) {
         if self.heap.is_empty() {
-            self.heap.shrink_to(16);
+            self.heap.shrink_to(KEEP);
         }
+    }
+
+    /// Bytes of memory held beyond itself.
+    pub(super) fn allocated(&self) -> usize {
+        self.heap.capacity() * size_of::<u32>()
     }
 
     fn take_out(&mut self, groups: &mut Slab<Group>, entries: &Slab<Entry>, place: usize) {
@@ -174,16 +183,4 @@ fn victim_key(groups: &Slab<Group>, entries: &Slab<Entry>, group: u32) -> (u32, 
     };
     let oldest = entries[of.datagrams.oldest].rank.sequence();
     (tier, Reverse(of.datagrams.bytes), oldest)
-}
-
-fn set_newer(entries: &mut Slab<Entry>, at: u32, to: u32) {
-    if let Kind::Datagram { newer, .. } = &mut entries[at].kind {
-        *newer = to;
-    }
-}
-
-fn set_older(entries: &mut Slab<Entry>, at: u32, to: u32) {
-    if let Kind::Datagram { older, .. } = &mut entries[at].kind {
-        *older = to;
-    }
 }

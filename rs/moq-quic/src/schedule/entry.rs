@@ -66,15 +66,6 @@ impl Rank {
     }
 }
 
-/// What an entry is, with what only that kind needs.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// `turn`: bytes it has had since it came to the front of its equals.
-    Stream { turn: u32 },
-    /// Its neighbours in the order of arrival, within the group.
-    Datagram { older: u32, newer: u32 },
-}
-
 /// Facts about an entry, one bit each: an entry and its place in the slab are one cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(u8);
@@ -88,6 +79,8 @@ impl Flags {
     pub(super) const BEGUN: Self = Self(1 << 2);
     /// Its end is queued: nothing will follow.
     pub(super) const FIN: Self = Self(1 << 3);
+    /// Is a datagram, not a stream.
+    pub(super) const DATAGRAM: Self = Self(1 << 4);
 
     pub(super) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -111,32 +104,46 @@ pub(super) struct Entry {
     pub(super) rank: Rank,
     /// Bytes ready to go; a datagram's length.
     pub(super) ready: usize,
-    pub(super) kind: Kind,
     pub(super) group: u32,
-    /// Links and rank of the group's order tree; meaningless outside it.
+    /// Links and height in the group's order, for `order` alone.
     pub(super) left: u32,
     pub(super) right: u32,
     pub(super) parent: u32,
     pub(super) height: u8,
     pub(super) flags: Flags,
+    /// Of a stream: bytes sent since it came to the front of its equals.
+    pub(super) turn: u32,
+    /// Of a datagram: its neighbours in the order of arrival, within the group.
+    pub(super) older: u32,
+    pub(super) newer: u32,
 }
 
 impl Entry {
-    pub(super) fn new(group: u32, rank: Rank, kind: Kind) -> Self {
+    pub(super) fn stream(group: u32, rank: Rank) -> Self {
         Self {
             rank,
             ready: 0,
-            kind,
             group,
             left: NIL,
             right: NIL,
             parent: NIL,
             height: 1,
             flags: Flags::default(),
+            turn: 0,
+            older: NIL,
+            newer: NIL,
         }
     }
 
-    /// Has something to send and may: is in its group's order tree.
+    pub(super) fn datagram(group: u32, rank: Rank, len: usize) -> Self {
+        Self {
+            ready: len,
+            flags: Flags::DATAGRAM.or(Flags::BACKLOG),
+            ..Self::stream(group, rank)
+        }
+    }
+
+    /// Has something to send and may: is in its group's order.
     pub(super) fn queued(&self) -> bool {
         self.flags.has(Flags::BACKLOG) && !self.flags.has(Flags::BLOCKED)
     }

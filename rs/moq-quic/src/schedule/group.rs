@@ -12,17 +12,18 @@ pub(super) const CONTROL: u32 = 0;
 
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Neighbours in the round robin of its priority; `NIL` both when it is in none.
+    /// Neighbours in the round robin of its priority; `next` is `NIL` when it is in none.
     pub(super) next: u32,
     pub(super) prev: u32,
     /// Bytes it may still send in this turn; negative: bytes it owes.
-    pub(super) deficit: i32,
+    pub(super) deficit: i64,
     pub(super) priority: u16,
     pub(super) weight: u8,
     pub(super) direction: Direction,
     pub(super) unfair: bool,
     pub(super) closed: bool,
-    pub(super) finish: Option<usize>,
+    /// A stream with fewer bytes left than this is finished first; 0 if the group does not ask for that.
+    pub(super) finish_below: usize,
     /// The best of its entries that may be sent; `NIL` if there is none.
     pub(super) best: u32,
     /// Its streams and queued datagrams, idle ones too: it is freed when closed and this is 0.
@@ -53,7 +54,7 @@ impl Group {
             direction: config.direction,
             unfair: config.unfair,
             closed: false,
-            finish: config.finish,
+            finish_below: config.finish.map_or(0, |most| most.saturating_add(1)),
             best: NIL,
             members: 0,
             held: 0,

@@ -2,13 +2,18 @@
 //!
 //! Made by `slab`; callers may use `index` to address tables of their own.
 
+use std::num::NonZero;
+
+/// Tells what is in a place from what was there before.
+pub(super) type Stamp = NonZero<u32>;
+
 macro_rules! key {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name {
             pub(super) index: u32,
-            pub(super) stamp: u32,
+            pub(super) stamp: Stamp,
         }
 
         impl $name {
@@ -36,5 +41,8 @@ key!(
 
 impl GroupId {
     /// The first group of every schedule.
-    pub(super) const CONTROL: Self = Self { index: 0, stamp: 0 };
+    pub(super) const CONTROL: Self = Self {
+        index: 0,
+        stamp: Stamp::MIN,
+    };
 }

@@ -33,9 +33,9 @@ pub use config::{Config, Direction, GroupConfig};
 pub use key::{DatagramId, GroupId, StreamKey};
 
 use datagram::Budget;
-use entry::{Entry, Flags, Kind, Rank};
-use group::{CONTROL, Group};
-use queue::{Left, finishing, frame_cost};
+use entry::{Entry, Flags, Rank};
+use group::CONTROL;
+use queue::{MOST, finishing};
 use ring::Rings;
 use slab::{NIL, Slab};
 
@@ -83,7 +83,7 @@ pub struct Schedule {
     rings: Rings,
     entries: Slab<Entry>,
     budget: Budget,
-    quantum: i32,
+    quantum: i64,
     /// Counts everything that was ever put behind its equals.
     sequence: u64,
 }
@@ -96,7 +96,7 @@ impl Schedule {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let mut rings = Rings::new();
-        rings.groups.insert(Group::new(GroupConfig::default()));
+        rings.open(GroupConfig::default());
         let mut schedule = Self {
             rings,
             entries: Slab::new(),
@@ -110,13 +110,12 @@ impl Schedule {
 
     /// Sets the quantum, in bytes: what one packet carries. Call it when the path's MTU changes. O(1).
     pub fn set_quantum(&mut self, bytes: usize) {
-        self.quantum = bytes.clamp(1, usize::from(u16::MAX)) as i32;
+        self.quantum = bytes.clamp(1, usize::from(u16::MAX)) as i64;
     }
 
     /// Opens a group. O(1).
     pub fn open_group(&mut self, config: GroupConfig) -> GroupId {
-        let (index, stamp) = self.rings.groups.insert(Group::new(config));
-        GroupId { index, stamp }
+        self.rings.open(config)
     }
 
     /// Says that no stream or datagram will join the group any more; it is freed when the last one has left. O(1).
@@ -124,34 +123,30 @@ impl Schedule {
         if group != Self::CONTROL
             && let Some(group) = self.group(group)
         {
-            self.rings.groups[group].closed = true;
-            self.after(Left {
-                group,
-                queued: false,
-            });
+            let closing = &mut self.rings.groups[group];
+            closing.closed = true;
+            if closing.members == 0 {
+                self.rings.free(group);
+            }
         }
     }
 
     /// Moves a group to the tail of another priority, with its deficit. Takes effect at the next grant; its streams are
-    /// not touched. The same priority again changes nothing, and neither does moving [`Schedule::CONTROL`].
+    /// not touched. The same priority again changes nothing; to [`Schedule::CONTROL`] it means nothing.
     /// O(1), and O(log groups with datagrams) if it has datagrams queued.
     pub fn set_group_priority(&mut self, group: GroupId, priority: u16) {
         let Some(group) = self.group(group) else {
             return;
         };
-        let entry = &mut self.rings.groups[group];
-        if entry.priority == priority || group == CONTROL {
+        let before = &self.rings.groups[group];
+        if before.priority == priority {
             return;
         }
-        if entry.in_round() {
-            self.rings.leave(group);
-            self.rings.groups[group].priority = priority;
-            self.rings.join(group);
+        if before.datagrams.oldest == NIL {
+            self.rings.set_priority(group, priority);
         } else {
-            entry.priority = priority;
+            self.move_victim(group, priority);
         }
-        self.budget
-            .place(&mut self.rings.groups, &self.entries, group);
     }
 
     /// The priority of a group; [`Schedule::CONTROL`]'s means nothing.
@@ -163,15 +158,16 @@ impl Schedule {
 
     /// Opens an idle stream. `None` if the group is closed. O(1).
     pub fn open_stream(&mut self, group: GroupId, order: u64) -> Option<StreamKey> {
+        let Some(index) = self.entries.room() else {
+            return self.open_stream_in_new_place(group, order);
+        };
         let group = self.open(group)?;
-        let rank = Rank::stream(
-            self.rings.groups[group].direction,
-            order,
-            self.next_sequence(),
-        );
-        self.rings.groups[group].members += 1;
-        let kind = Kind::Stream { turn: 0 };
-        let (index, stamp) = self.entries.insert(Entry::new(group, rank, kind));
+        self.sequence += 1;
+        let open = &mut self.rings.groups[group];
+        open.members += 1;
+        let rank = Rank::stream(open.direction, order, self.sequence);
+        let stream = Entry::stream(group, rank);
+        let stamp = self.entries.insert(index, stream);
         Some(StreamKey { index, stamp })
     }
 
@@ -184,11 +180,19 @@ impl Schedule {
 
     /// Takes a stream out, whatever it has queued: it was reset, or all of it was handed over. O(log streams ready).
     pub fn close_stream(&mut self, stream: StreamKey) {
-        if let Some(stream) = self.stream(stream) {
-            let left = self.detach(stream);
-            self.entries.remove(stream);
-            self.entries.shrink(0);
-            self.after(left);
+        let Some(stream) = self.stream(stream) else {
+            return;
+        };
+        if !self.is_alone(stream) {
+            return self.close_other(stream);
+        }
+        let Entry { group, .. } = self.entries[stream];
+        self.rings.groups[group].best = NIL;
+        self.entries.remove(stream);
+        if self.quit(group) {
+            self.rings.free(group);
+        } else {
+            self.dry(group);
         }
     }
 
@@ -202,7 +206,7 @@ impl Schedule {
         if rank.same_order(self.entries[stream].rank) {
             return;
         }
-        self.entries[stream].kind = Kind::Stream { turn: 0 };
+        self.entries[stream].turn = 0;
         self.rerank(stream, rank);
     }
 
@@ -216,18 +220,21 @@ impl Schedule {
             self.set_stream_order(stream, order);
             return true;
         }
-        let left = self.detach(index);
-        self.after(left);
+        self.withdraw(index);
         let rank = self.rank_in(to, index, order);
         let entry = &mut self.entries[index];
+        let from = entry.group;
         entry.group = to;
         entry.rank = rank;
-        entry.kind = Kind::Stream { turn: 0 };
+        entry.turn = 0;
         let (queued, held) = (entry.queued(), entry.held());
         self.rings.groups[to].members += 1;
         self.rings.groups[to].held += u32::from(held);
         if queued {
             self.enqueue(index);
+        }
+        if self.quit(from) {
+            self.rings.free(from);
         }
         true
     }
@@ -239,26 +246,26 @@ impl Schedule {
             return;
         };
         let entry = &mut self.entries[stream];
-        let idle = !entry.flags.has(Flags::BACKLOG);
         entry.ready = entry.ready.saturating_add(bytes);
-        entry.flags.set(Flags::BACKLOG);
         if fin {
             entry.flags.set(Flags::FIN);
         }
-        let group = &mut self.rings.groups[entry.group];
-        let mut rank = entry.rank.with_finishing(finishing(entry, group));
-        if !idle {
-            if rank != entry.rank {
-                self.rerank(stream, rank);
+        if entry.flags.has(Flags::BACKLOG) {
+            if entry.flags.has(Flags::FIN) {
+                self.rerank_finishing(stream);
             }
             return;
         }
+        entry.flags.set(Flags::BACKLOG);
+        entry.turn = 0;
+        let group = &mut self.rings.groups[entry.group];
         if !group.unfair {
             self.sequence += 1;
-            rank = rank.with_sequence(self.sequence);
+            entry.rank = entry.rank.with_sequence(self.sequence);
         }
-        entry.rank = rank;
-        entry.kind = Kind::Stream { turn: 0 };
+        if entry.flags.has(Flags::FIN) {
+            entry.rank = entry.rank.with_finishing(finishing(entry, group));
+        }
         if entry.flags.has(Flags::BLOCKED) {
             group.held += 1;
         } else {
@@ -287,17 +294,9 @@ impl Schedule {
             order,
             self.next_sequence(),
         );
-        let mut entry = Entry::new(
-            group,
-            rank,
-            Kind::Datagram {
-                older: NIL,
-                newer: NIL,
-            },
-        );
-        entry.ready = len;
-        entry.flags.set(Flags::BACKLOG);
-        let (index, stamp) = self.entries.insert(entry);
+        let index = self.make_room();
+        let datagram = Entry::datagram(group, rank, len);
+        let stamp = self.entries.insert(index, datagram);
         let groups = &mut self.rings.groups;
         groups[group].members += 1;
         groups[group].best = order::insert(&mut self.entries, groups[group].best, index);
@@ -326,43 +325,29 @@ impl Schedule {
     /// What goes next into a packet with `budget` bytes left; `None` if there is nothing, or no budget.
     ///
     /// Nothing leaves the schedule before [`Schedule::sent`]: a grant that does not fit is simply let go, and keeps its
-    /// turn. O(1) amortised.
+    /// turn. When there is nothing, memory a burst has left behind is given back. O(1) amortised.
     pub fn pop(&mut self, budget: usize) -> Option<Grant> {
         if budget == 0 {
             return None;
         }
         let control = self.rings.groups[CONTROL].best;
         if control != NIL {
-            return Some(self.grant(control, budget));
+            return Some(self.grant(CONTROL, control, budget.min(MOST)));
         }
-        loop {
-            let front = self.rings.front()?;
-            let group = &mut self.rings.groups[front];
-            if group.best == NIL {
-                self.rings.leave(front);
-                continue;
-            }
-            if group.deficit <= 0 {
-                let share = self.quantum * i32::from(group.weight);
-                if group.next == front {
-                    // Alone, every round is its own: as many at once as end its debt.
-                    group.deficit %= share;
-                }
-                group.deficit += share;
-                if group.deficit <= 0 {
-                    self.rings.pass(front);
-                    continue;
-                }
-            }
-            let best = group.best;
-            let turn = group.deficit.max(self.quantum) as usize;
-            return Some(self.grant(best, budget.min(turn)));
+        let front = self.rings.likely_front();
+        if front == NIL || self.rings.groups[front].best == NIL {
+            return self.next_turn(budget);
         }
+        if !self.credit(front) {
+            self.rings.pass(front);
+            return self.next_turn(budget);
+        }
+        Some(self.turn(front, budget))
     }
 
-    /// Says that `bytes` of a grant were taken (an empty frame, a datagram: all of it). Charges its group. A stream with
-    /// bytes left stays queued, behind its equals once it has had a packet's worth; one without, leaves the queue (its
-    /// FIN, if there is one, went with them). O(log streams ready).
+    /// Says that `bytes` of a grant were taken (of an empty frame and of a datagram: all of it). Charges its group. More
+    /// than was granted is charged all the same. A stream with bytes left stays queued, behind its equals once it has had a
+    /// packet's worth; one without leaves the queue, and its FIN, if there is one, with it. O(log streams ready).
     pub fn sent(&mut self, grant: Grant, bytes: usize) {
         match grant {
             Grant::Stream {
@@ -370,29 +355,28 @@ impl Schedule {
                 group,
                 max_bytes,
             } => {
-                if bytes == 0 && max_bytes > 0 {
-                    return;
+                let bytes = bytes.min(MOST);
+                match self.stream(key) {
+                    Some(stream) if bytes > 0 && bytes < self.entries[stream].ready => {
+                        let over = self.take(stream, bytes);
+                        self.charge(group, bytes);
+                        if over {
+                            self.after_turn(stream);
+                        }
+                    }
+                    stream if bytes > 0 || max_bytes == 0 => self.take_all(stream, group, bytes),
+                    _ => {}
                 }
-                let spent = self.charge(group, frame_cost(bytes));
-                if let Some(stream) = self.stream(key) {
-                    self.take(stream, bytes);
-                }
-                self.end_turn(group, spent);
             }
             Grant::Datagram { id, group, len } => {
-                let spent = self.charge(group, frame_cost(len));
-                if let Some(datagram) = self.datagram(id) {
-                    self.drop_datagram(datagram);
-                }
-                self.end_turn(group, spent);
+                self.take_datagram(self.datagram(id), group, len);
             }
         }
     }
 
     /// Charges bytes that were sent again to the group. O(1).
     pub fn charge_retransmit(&mut self, group: GroupId, bytes: usize) {
-        let spent = self.charge(group, bytes);
-        self.end_turn(group, spent);
+        self.charge(group, bytes.min(MOST));
     }
 
     /// Keeps a stream from being granted (flow control). Its group spends no turn on it and keeps its credit.
@@ -401,19 +385,12 @@ impl Schedule {
         let Some(stream) = self.stream(stream) else {
             return;
         };
-        let queued = self.entries[stream].queued();
-        if queued {
-            self.dequeue(stream);
-        }
         let entry = &mut self.entries[stream];
+        let queued = entry.queued();
         entry.flags.set(Flags::BLOCKED);
         if queued {
-            let group = entry.group;
-            self.rings.groups[group].held += 1;
-            self.after(Left {
-                group,
-                queued: true,
-            });
+            self.rings.groups[entry.group].held += 1;
+            self.dequeue(stream);
         }
     }
 
@@ -429,6 +406,12 @@ impl Schedule {
             self.rings.groups[entry.group].held -= 1;
             self.enqueue(stream);
         }
+    }
+
+    /// Bytes of memory held for groups, streams and datagrams, beyond the schedule's own size.
+    #[must_use]
+    pub fn allocated(&self) -> usize {
+        self.rings.allocated() + self.entries.allocated() + self.budget.allocated()
     }
 
     /// Bytes of datagrams queued now.

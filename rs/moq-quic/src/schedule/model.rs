@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     Config, DatagramId, Direction, EMPTY_FRAME, Evicted, Grant, GroupConfig, GroupId, Schedule,
-    StreamKey, op::Operations,
+    StreamKey, key::Stamp, op::Operations,
 };
 
 #[derive(Debug)]
@@ -75,10 +75,6 @@ impl Model {
         }
     }
 
-    pub(super) fn groups(&self) -> usize {
-        self.groups.len()
-    }
-
     /// The next of a count no two share: time, in effect, and names.
     fn tick(&mut self) -> u64 {
         self.clock += 1;
@@ -89,7 +85,7 @@ impl Model {
         let index = self.tick() as u32;
         StreamKey {
             index,
-            stamp: u32::MAX,
+            stamp: Stamp::MAX,
         }
     }
 
@@ -286,7 +282,7 @@ impl Operations for Model {
     fn open_group(&mut self, config: GroupConfig) -> GroupId {
         let id = GroupId {
             index: self.tick() as u32,
-            stamp: u32::MAX,
+            stamp: Stamp::MAX,
         };
         self.groups.push(Group {
             id,

@@ -8,28 +8,38 @@
 
 use super::{
     entry::{Entry, Rank},
-    slab::{NIL, Slab},
+    slab::{NIL, Places, Slab},
 };
+
+/// Makes an entry a heap of its own.
+#[inline]
+pub(super) fn reset(entry: &mut Entry) {
+    (entry.left, entry.right, entry.parent) = (NIL, NIL, NIL);
+    entry.height = 1;
+}
+
+/// Whether an entry is all there is in its heap: only that root has no left child.
+#[inline]
+pub(super) fn is_alone(entry: &Entry, is_root: bool) -> bool {
+    is_root && entry.left == NIL
+}
 
 /// Puts `entry` into the heap of `root`; gives the new root.
 pub(super) fn insert(entries: &mut Slab<Entry>, root: u32, entry: u32) -> u32 {
-    let new = &mut entries[entry];
-    new.left = NIL;
-    new.right = NIL;
-    new.parent = NIL;
-    new.height = 1;
-    merge(entries, root, entry)
+    reset(&mut entries[entry]);
+    merge(&mut entries.places(), root, entry)
 }
 
 /// Takes `entry` out of the heap of `root`; gives the new root.
 pub(super) fn remove(entries: &mut Slab<Entry>, root: u32, entry: u32) -> u32 {
+    let mut entries = entries.places();
     let Entry {
         left,
         right,
         parent,
         ..
     } = entries[entry];
-    let orphan = merge(entries, left, right);
+    let orphan = merge(&mut entries, left, right);
     if orphan != NIL {
         entries[orphan].parent = parent;
     }
@@ -42,24 +52,19 @@ pub(super) fn remove(entries: &mut Slab<Entry>, root: u32, entry: u32) -> u32 {
     } else {
         above.right = orphan;
     }
-    repair(entries, parent, true);
+    repair(&mut entries, parent, true);
     root
 }
 
 /// Gives `entry`, in the heap of `root`, another rank; gives the new root.
 pub(super) fn rerank(entries: &mut Slab<Entry>, root: u32, entry: u32, rank: Rank) -> u32 {
-    let alone = root == entry && entries[entry].left == NIL;
-    if alone {
-        entries[entry].rank = rank;
-        return root;
-    }
     let root = remove(entries, root, entry);
     entries[entry].rank = rank;
     insert(entries, root, entry)
 }
 
 /// Joins two heaps along their right spines.
-fn merge(entries: &mut Slab<Entry>, a: u32, b: u32) -> u32 {
+fn merge(entries: &mut Places<'_, Entry>, a: u32, b: u32) -> u32 {
     if a == NIL {
         return b;
     }
@@ -92,7 +97,7 @@ fn merge(entries: &mut Slab<Entry>, a: u32, b: u32) -> u32 {
 
 /// Restores "no left child lower than its right sibling" from `at` up to the root, or, if nothing above changed but
 /// heights, up to where a height stays as it was.
-fn repair(entries: &mut Slab<Entry>, mut at: u32, only_heights: bool) {
+fn repair(entries: &mut Places<'_, Entry>, mut at: u32, only_heights: bool) {
     while at != NIL {
         let (left, right) = (entries[at].left, entries[at].right);
         let left_height = height(entries, left);
@@ -110,6 +115,6 @@ fn repair(entries: &mut Slab<Entry>, mut at: u32, only_heights: bool) {
     }
 }
 
-fn height(entries: &Slab<Entry>, at: u32) -> u8 {
+fn height(entries: &Places<'_, Entry>, at: u32) -> u8 {
     if at == NIL { 0 } else { entries[at].height }
 }
