@@ -426,3 +426,23 @@ fn the_books_balance() {
     assert_eq!(pair.client.core.stats().unsent, 0);
     assert_eq!(pair.client.core.stats().retransmitted, stats.retransmitted);
 }
+
+#[test]
+fn taking_turns_costs_few_more_frames_than_packets() {
+    let mut pair = Pair::new(&TransportConfig::default());
+    pair.set_wires(0, Duration::from_micros(100), 0);
+    let group = group(&mut pair, 1);
+    for _ in 0..20 {
+        write(&mut pair, group, 0, 200_000);
+    }
+    let packets = pair.client.core.stats().sent_packets;
+    pair.client.core.record_wire();
+    run(&mut pair, Duration::from_secs(2));
+    let packets = pair.client.core.stats().sent_packets - packets;
+    let frames = fresh(&pair.client.core.wire()).len() as u64;
+    assert_eq!(pair.client.core.group_stats(group).unwrap().sent, 4_000_000);
+    assert!(
+        frames <= packets + packets / 5,
+        "{frames} frames in {packets} packets"
+    );
+}

@@ -24,7 +24,11 @@ use super::frame::Frame;
 pub(crate) struct Flight {
     in_flight: AtomicU64,
     delivery_rate: AtomicU64,
+    /// The last packet's number, and the length of its header but for the number.
+    last: AtomicU64,
     header: AtomicU64,
+    /// The largest packet number acknowledged.
+    acked: AtomicU64,
     log: Mutex<Vec<Frame>>,
 }
 
@@ -39,9 +43,19 @@ impl Flight {
         self.delivery_rate.load(Ordering::Relaxed)
     }
 
-    /// The length of the last packet's header, 0 before the first.
-    pub(super) fn header(&self) -> usize {
-        self.header.load(Ordering::Relaxed) as usize
+    /// The length of the header of the packet after so many others. Exact, unless quinn-proto skips a number at the
+    /// very point at which numbers get longer.
+    pub(super) fn header(&self, after: u64) -> usize {
+        let last = self.last.load(Ordering::Relaxed);
+        let unacked = (last + 1 + after).saturating_sub(self.acked.load(Ordering::Relaxed));
+        // RFC 9000 §17.1: a number takes enough bytes to tell twice as many packets apart as are unacknowledged.
+        let number = match unacked * 2 {
+            0..0x100 => 1,
+            0x100..0x1_0000 => 2,
+            0x1_0000..0x100_0000 => 3,
+            _ => 4,
+        };
+        self.header.load(Ordering::Relaxed) as usize + number
     }
 
     /// What the packets since the last call carried, in order. Empties it.
@@ -52,12 +66,15 @@ impl Flight {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// A packet is about to be encrypted: its number, size, and the length of its header but for the number.
     pub(super) fn on_packet(
         &self,
+        number: u64,
         size: usize,
         header: usize,
         parse: impl FnOnce(&mut Vec<Frame>) -> bool,
     ) {
+        self.last.store(number, Ordering::Relaxed);
         self.header.store(header as u64, Ordering::Relaxed);
         if parse(&mut self.log()) {
             self.in_flight.fetch_add(size as u64, Ordering::Relaxed);
@@ -118,6 +135,9 @@ impl Controller for Watched {
         largest_packet_num_acked: Option<u64>,
     ) {
         self.flight.in_flight.store(in_flight, Ordering::Relaxed);
+        if let Some(acked) = largest_packet_num_acked {
+            self.flight.acked.store(acked, Ordering::Relaxed);
+        }
         self.inner
             .on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
     }

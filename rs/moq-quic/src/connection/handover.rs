@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use quinn_proto::WriteError;
+use quinn_proto::{VarInt, WriteError};
 
 use crate::schedule::{DatagramId, Grant, GroupId};
 
@@ -33,6 +33,22 @@ pub(super) enum Item {
 struct Run {
     stream: usize,
     bytes: usize,
+}
+
+/// The tag of every AEAD of QUIC (RFC 9001 §5.3).
+const TAG: usize = 16;
+
+/// Type, stream id below 2^30, offset: what stands before the bytes of a STREAM frame that ends its packet.
+const MAX_STREAM_HEADER: usize = 1 + 4 + 8;
+
+/// The length of a variable-length integer (RFC 9000 §16).
+fn varint_len(value: u64) -> usize {
+    match value {
+        0..0x40 => 1,
+        0x40..0x4000 => 2,
+        0x4000..0x4000_0000 => 4,
+        _ => 8,
+    }
 }
 
 impl Connection {
@@ -72,11 +88,14 @@ impl Connection {
                     let ahead = self.unsent.ahead(tier) + before as u64;
                     let held = self.unsent.held() + before as u64;
                     let room = target.saturating_sub(ahead).min(limit.saturating_sub(held));
-                    if room == 0 || (run.is_none() && !self.keeps_order(stream, tier)) {
+                    let bytes = self.fill(stream, before, max_bytes);
+                    // Rather a little less than the target than part of a turn: it would end in the middle of a packet.
+                    let enough = room == 0 || (bytes as u64 > room && ahead > packets * mtu);
+                    if enough || (run.is_none() && !self.keeps_order(stream, tier)) {
                         self.flush(run);
                         return packets as usize;
                     }
-                    let bytes = max_bytes.min(room as usize);
+                    let bytes = bytes.min(room as usize);
                     self.schedule.sent(grant, bytes);
                     run = Some(Run {
                         stream,
@@ -111,17 +130,36 @@ impl Connection {
             .clamp(1, self.batch)
     }
 
-    /// The quantum of the schedule is what a packet carries of a stream: then taking turns costs no more frames than
-    /// packets.
+    /// The quantum of the schedule is the least that a packet full of one stream carries of it.
     fn note_mtu(&mut self) {
-        /// The tag of every AEAD of QUIC (RFC 9001 §5.3), and the header of a STREAM frame.
-        const OVERHEAD: usize = 16 + 12;
         self.mtu = self.inner.current_mtu();
-        let quantum = usize::from(self.mtu).saturating_sub(self.flight.header() + OVERHEAD);
+        let quantum = self
+            .frame_room(u64::from(u16::MAX))
+            .saturating_sub(MAX_STREAM_HEADER);
         if self.quantum != quantum {
             self.quantum = quantum;
             self.schedule.set_quantum(quantum);
         }
+    }
+
+    /// Bytes of frames that fit the packet after so many others.
+    fn frame_room(&self, after: u64) -> usize {
+        usize::from(self.mtu).saturating_sub(self.flight.header(after) + TAG)
+    }
+
+    /// Rounds a turn of whole packets up to what just fills them: with a byte less or more quinn-proto begins another
+    /// frame, and every packet would carry two.
+    fn fill(&self, index: usize, before: usize, max_bytes: usize) -> usize {
+        let stream = &self.streams[index];
+        let packets = max_bytes / self.quantum.max(1);
+        let offset = stream.written + (before + max_bytes) as u64;
+        let header = 1 + varint_len(VarInt::from(stream.id).into_inner()) + varint_len(offset);
+        let after = self.unsent.held() / u64::from(self.mtu);
+        let filled = packets * self.frame_room(after).saturating_sub(header);
+        if packets == 0 || before > 0 || before + filled > stream.queued {
+            return max_bytes;
+        }
+        filled
     }
 
     /// Writes a run into quinn-proto, with the end of the stream if it is reached.

@@ -166,9 +166,12 @@ struct Key {
 impl PacketKey for Key {
     fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
         let end = buf.len().saturating_sub(self.inner.tag_len());
-        if let Some(payload) = buf.get(header_len..end) {
+        if let (Some(payload), Some(first)) = (buf.get(header_len..end), buf.first()) {
+            // The header ends with the packet number; its first byte says how long that is (RFC 9000 §17.3.1).
+            let number_len = usize::from(first & 3) + 1;
+            let header = header_len.saturating_sub(number_len);
             self.flight
-                .on_packet(buf.len(), header_len, |log| frame::parse(payload, log));
+                .on_packet(packet, buf.len(), header, |log| frame::parse(payload, log));
         }
         self.inner.encrypt(packet, buf, header_len);
     }
