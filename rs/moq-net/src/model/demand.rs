@@ -91,6 +91,8 @@ pub(super) struct Sum {
     max_age: Tally<Duration>,
     /// Explicit starts, with the first frame.
     start: Tally<(u64, u64)>,
+    /// How many have no start of their own.
+    anywhere: usize,
     /// Ends, with the first frame not wanted; no end is the largest.
     end: Tally<(u64, u64)>,
 }
@@ -99,8 +101,9 @@ impl Sum {
     pub(super) fn add(&mut self, one: &Subscription) {
         self.priority.add(one.priority);
         self.max_age.add(one.max_age);
-        if let Some(start) = one.start {
-            self.start.add((start, one.frame_start));
+        match one.start {
+            Some(start) => self.start.add((start, one.frame_start)),
+            None => self.anywhere += 1,
         }
         self.end.add(Self::end_key(one));
     }
@@ -108,16 +111,17 @@ impl Sum {
     pub(super) fn remove(&mut self, one: &Subscription) {
         self.priority.remove(one.priority);
         self.max_age.remove(one.max_age);
-        if let Some(start) = one.start {
-            self.start.remove((start, one.frame_start));
+        match one.start {
+            Some(start) => self.start.remove((start, one.frame_start)),
+            None => self.anywhere -= 1,
         }
         self.end.remove(Self::end_key(one));
     }
 
-    /// The sum; `None` when nobody subscribes. Of starts the earliest explicit one counts.
+    /// The sum; `None` when nobody subscribes. A start is a floor, so one subscriber without a start lifts it for all.
     pub(super) fn total(&self) -> Option<Subscription> {
         let (end, frame_end) = self.end.max()?;
-        let start = self.start.min();
+        let start = self.start.min().filter(|_| self.anywhere == 0);
         Some(Subscription {
             priority: self.priority.max().unwrap_or_default(),
             max_age: self.max_age.max().unwrap_or_default(),
@@ -245,19 +249,32 @@ mod tests {
             frame_end: Some(6),
             ..Subscription::default()
         };
-        sum.add(&a);
+        let c = Subscription {
+            start: Some(4),
+            ..Subscription::default()
+        };
         sum.add(&b);
+        sum.add(&c);
+        let total = Subscription {
+            end: None,
+            frame_end: None,
+            ..b.clone()
+        };
+        assert_eq!(sum.total(), Some(total));
+        sum.remove(&c);
+        assert_eq!(sum.total(), Some(b.clone()));
+        // One that has no start is not to be kept waiting for another's.
+        sum.add(&a);
         let total = Subscription {
             priority: 9,
             max_age: Duration::from_secs(2),
-            start: Some(3),
+            start: None,
             end: Some(7),
-            frame_start: 4,
+            frame_start: 0,
             frame_end: None,
         };
         assert_eq!(sum.total(), Some(total));
         sum.remove(&a);
-        assert_eq!(sum.total(), Some(b.clone()));
         sum.remove(&b);
         assert_eq!(sum.total(), None);
     }
