@@ -1,6 +1,6 @@
 //! The books of the send groups, by the schedule's key.
 //!
-//! Owned by `connection`. Late keys (their group was closed) find nothing: what is booked on them is nobody's.
+//! Owned by `connection`. A book is kept until the group is closed and its last stream has left; later keys find nothing.
 
 use quinn_proto::StreamId;
 
@@ -19,8 +19,11 @@ pub(super) struct Book {
     pub(super) stats: GroupStats,
     /// Streams of equal order run to completion.
     pub(super) unfair: bool,
-    /// The stream that was handed over last.
-    pub(super) last: Option<StreamId>,
+    closed: bool,
+    /// Its streams.
+    members: usize,
+    /// The stream that was handed over last, and its place.
+    pub(super) last: Option<(StreamId, usize)>,
 }
 
 impl Groups {
@@ -33,19 +36,46 @@ impl Groups {
             group,
             stats: GroupStats::default(),
             unfair: config.unfair,
+            closed: false,
+            members: 0,
             last: None,
         });
     }
 
     pub(super) fn close(&mut self, group: GroupId) {
-        if self.get(group).is_some() {
+        if let Some(book) = self.get_mut(group) {
+            book.closed = true;
+            self.forget_if_over(group);
+        }
+    }
+
+    /// A stream has joined the group.
+    pub(super) fn join(&mut self, group: GroupId) {
+        if let Some(book) = self.get_mut(group) {
+            book.members += 1;
+        }
+    }
+
+    /// A stream has left the group.
+    pub(super) fn leave(&mut self, group: GroupId) {
+        if let Some(book) = self.get_mut(group) {
+            book.members -= 1;
+            self.forget_if_over(group);
+        }
+    }
+
+    fn forget_if_over(&mut self, group: GroupId) {
+        if self
+            .get(group)
+            .is_some_and(|book| book.closed && book.members == 0)
+        {
             self.books[group.index()] = None;
-        }
-        while let Some(None) = self.books.last() {
-            self.books.pop();
-        }
-        if self.books.capacity() > 64 && self.books.len() < self.books.capacity() / 8 {
-            self.books.shrink_to(self.books.len() * 2);
+            while let Some(None) = self.books.last() {
+                self.books.pop();
+            }
+            if self.books.capacity() > 64 && self.books.len() < self.books.capacity() / 8 {
+                self.books.shrink_to(self.books.len() * 2);
+            }
         }
     }
 

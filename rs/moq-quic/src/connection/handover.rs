@@ -197,7 +197,7 @@ impl Connection {
         self.unsent.set_step(tier, step);
         self.unsent.queued -= taken as u64;
         if let Some(book) = self.groups.get_mut(stream.group) {
-            book.last = Some(stream.id);
+            book.last = Some((stream.id, index));
             book.stats.queued -= taken as u64;
             book.stats.handed_over += taken as u64;
         }
@@ -225,13 +225,12 @@ impl Connection {
         let Some(book) = self.groups.get(stream.group) else {
             return (tier, step);
         };
-        let last = book.last.filter(|&id| id != stream.id);
-        let last = last.and_then(|id| self.streams.get(*self.ids.get(&id)?));
-        let behind = last.is_some_and(|last| {
-            last.waits_in_quinn()
-                && last.tier == tier
-                && (last.order != stream.order || book.unfair)
+        let last = book.last.and_then(|(id, index)| {
+            let last = self.streams.get(index)?;
+            (last.id == id && id != stream.id && last.waits_in_quinn()).then_some(last)
         });
+        let behind = last
+            .is_some_and(|last| last.tier == tier && (last.order != stream.order || book.unfair));
         (tier, step + u16::from(behind))
     }
 

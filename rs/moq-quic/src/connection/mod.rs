@@ -213,6 +213,14 @@ impl Connection {
         }
     }
 
+    /// Gives the connection up: what carried it has failed.
+    pub fn fail(&mut self, now: Instant, error: Error) {
+        if self.lost.is_none() {
+            self.inner.close(now, VarInt::from_u32(0), Bytes::new());
+            self.on_lost(error);
+        }
+    }
+
     /// Why the connection has ended, if it has.
     #[must_use]
     pub fn lost(&self) -> Option<&Error> {

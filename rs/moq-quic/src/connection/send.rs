@@ -69,6 +69,7 @@ impl Connection {
         let index = self.streams.insert(Stream::new(id, key, group, order));
         self.ids.insert(id, index);
         self.set_item(key.index(), Item::Stream(index));
+        self.groups.join(group);
         SendKey { id, index }
     }
 
@@ -242,8 +243,9 @@ impl Connection {
             return;
         };
         stream.phase = Phase::Acked;
-        let (key, released) = (stream.key, stream.released);
+        let (key, group, released) = (stream.key, stream.group, stream.released);
         self.schedule.close_stream(key);
+        self.groups.leave(group);
         self.set_item(key.index(), Item::Nothing);
         let Some(index) = self.ids.remove(&id) else {
             return;
@@ -277,8 +279,9 @@ impl Connection {
             stats.dropped += dropped;
         });
         stream.phase = phase;
-        let (id, key, released) = (stream.id, stream.key, stream.released);
+        let (id, key, group, released) = (stream.id, stream.key, stream.group, stream.released);
         self.schedule.close_stream(key);
+        self.groups.leave(group);
         self.set_item(key.index(), Item::Nothing);
         self.ids.remove(&id);
         hash::shrink(&mut self.ids);

@@ -1,34 +1,30 @@
-//! The socket's owner: routes packets to connections, connects, accepts.
+//! The socket's owner: connects, accepts, and knows every connection.
 //!
-//! One task receives for all connections and leaves each its packets; connections send for themselves.
+//! Packets come through `receive`, one task for all connections; connections send for themselves, each its own task.
 
 use std::{
     collections::{HashMap, VecDeque},
     future::poll_fn,
-    io::{self, IoSliceMut},
     net::SocketAddr,
-    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    task::{Context, Poll, Waker},
-    time::Instant,
+    task::{Poll, Waker},
 };
 
-use bytes::BytesMut;
 use quinn_proto::{
-    ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EndpointConfig, EndpointEvent,
-    Transmit,
+    ConnectError, ConnectionEvent, ConnectionHandle, EndpointConfig, EndpointEvent, Transmit,
 };
-use quinn_udp::{BATCH_SIZE, RecvMeta};
 
 use crate::{
     ClientConfig, Error, ServerConfig, TransportConfig,
     connection::{self, Hooks},
 };
 
-use super::{Connection, Socket, shared::Shared, turn::Turn, udp::Udp, wait::Waiters};
+use super::{
+    Connection, Socket, receive::Receive, shared::Shared, turn::Turn, udp::Udp, wait::Waiters,
+};
 
 /// A socket and the connections on it. Cheap to clone; connections outlive it.
 #[derive(Debug)]
@@ -37,7 +33,7 @@ pub struct Endpoint {
 }
 
 pub(super) struct Inner {
-    socket: Arc<dyn Socket>,
+    pub(super) socket: Arc<dyn Socket>,
     server: Option<Server>,
     state: Mutex<State>,
     /// Handles of the application and of incoming connections not taken yet.
@@ -50,17 +46,17 @@ struct Server {
     base: quinn_proto::ServerConfig,
 }
 
-struct State {
-    quinn: quinn_proto::Endpoint,
-    connections: HashMap<ConnectionHandle, Arc<Shared>>,
-    incoming: VecDeque<quinn_proto::Incoming>,
+pub(super) struct State {
+    pub(super) quinn: quinn_proto::Endpoint,
+    pub(super) connections: HashMap<ConnectionHandle, Arc<Shared>>,
+    pub(super) incoming: VecDeque<quinn_proto::Incoming>,
     /// Closed by the application, with what its connections were told.
-    closed: Option<(u64, String)>,
+    pub(super) closed: Option<(u64, String)>,
     /// The socket has failed, or the task has ended.
-    failed: Option<Error>,
-    task: Option<Waker>,
-    accepting: Waiters,
-    idle: Waiters,
+    pub(super) failed: Option<Error>,
+    pub(super) task: Option<Waker>,
+    pub(super) accepting: Waiters,
+    pub(super) idle: Waiters,
 }
 
 impl std::fmt::Debug for Inner {
@@ -339,8 +335,13 @@ fn connect_error(error: ConnectError, addr: SocketAddr) -> Error {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nobody can want anything of this endpoint any more.
+    pub(super) fn is_forgotten(&self, state: &State) -> bool {
+        self.handles.load(Ordering::Acquire) == 0 && state.connections.is_empty()
     }
 
     /// The address as this socket reaches it: a socket of version 6 takes version 4 addresses mapped.
@@ -377,7 +378,7 @@ impl Inner {
         shared
     }
 
-    fn refuse(&self, state: &mut State, incoming: quinn_proto::Incoming) {
+    pub(super) fn refuse(&self, state: &mut State, incoming: quinn_proto::Incoming) {
         let mut response = Vec::new();
         let transmit = state.quinn.refuse(incoming, &mut response);
         respond(&*self.socket, &transmit, &response);
@@ -406,7 +407,7 @@ impl Inner {
 }
 
 /// Sends an answer that belongs to no connection. Without room in the socket it is lost; whoever asked will ask again.
-fn respond(socket: &dyn Socket, transmit: &Transmit, response: &[u8]) {
+pub(super) fn respond(socket: &dyn Socket, transmit: &Transmit, response: &[u8]) {
     let _ = socket.try_send(&quinn_udp::Transmit {
         destination: transmit.destination,
         ecn: None,
@@ -414,160 +415,4 @@ fn respond(socket: &dyn Socket, transmit: &Transmit, response: &[u8]) {
         segment_size: transmit.segment_size,
         src_ip: transmit.src_ip,
     });
-}
-
-/// The task that receives.
-struct Receive {
-    inner: Arc<Inner>,
-    buffer: Box<[u8]>,
-    response: Vec<u8>,
-    /// Packets for one connection that came in a row.
-    packets: Vec<ConnectionEvent>,
-}
-
-/// Calls to the socket in one turn before others get theirs.
-const CALLS: usize = 16;
-
-impl Receive {
-    fn new(inner: Arc<Inner>) -> Self {
-        let datagram = inner.lock().quinn.config().get_max_udp_payload_size() as usize;
-        // However many segments, the kernel joins no more than 64 KiB.
-        let each = (datagram * inner.socket.max_receive_segments()).min(64 << 10);
-        Self {
-            inner,
-            buffer: vec![0; each * BATCH_SIZE].into(),
-            response: Vec::new(),
-            packets: Vec::new(),
-        }
-    }
-
-    /// Receives until there is nothing (false) or it is somebody else's turn (true).
-    fn receive(&mut self, cx: &mut Context<'_>, now: Instant) -> io::Result<bool> {
-        let each = self.buffer.len() / BATCH_SIZE;
-        let mut meta = [RecvMeta::default(); BATCH_SIZE];
-        for _ in 0..CALLS {
-            let mut chunks = self.buffer.chunks_mut(each);
-            let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
-                std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
-            let count = match self.inner.socket.poll_recv(cx, &mut buffers, &mut meta) {
-                Poll::Pending => return Ok(false),
-                Poll::Ready(Ok(count)) => count,
-                // Anybody can make the system report this.
-                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {
-                    continue;
-                }
-                Poll::Ready(Err(error)) => return Err(error),
-            };
-            self.route(&meta[..count], each, now);
-        }
-        Ok(true)
-    }
-
-    /// Takes what was received to whom it is for.
-    fn route(&mut self, meta: &[RecvMeta], each: usize, now: Instant) {
-        let inner = self.inner.clone();
-        let mut state = inner.lock();
-        let mut target: Option<ConnectionHandle> = None;
-        for (meta, buffer) in meta.iter().zip(self.buffer.chunks(each)) {
-            let mut data = BytesMut::from(&buffer[..meta.len.min(each)]);
-            while !data.is_empty() {
-                let packet = data.split_to(meta.stride.clamp(1, data.len()));
-                self.response.clear();
-                let event = state.quinn.handle(
-                    now,
-                    meta.addr,
-                    meta.dst_ip,
-                    meta.ecn.map(ecn),
-                    packet,
-                    &mut self.response,
-                );
-                match event {
-                    Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                        if target != Some(handle) {
-                            deliver(&state, target, &mut self.packets);
-                            target = Some(handle);
-                        }
-                        self.packets.push(event);
-                    }
-                    Some(DatagramEvent::NewConnection(incoming)) => {
-                        if state.closed.is_some() {
-                            inner.refuse(&mut state, incoming);
-                        } else {
-                            state.incoming.push_back(incoming);
-                        }
-                    }
-                    Some(DatagramEvent::Response(transmit)) => {
-                        respond(&*inner.socket, &transmit, &self.response);
-                    }
-                    None => {}
-                }
-            }
-        }
-        deliver(&state, target, &mut self.packets);
-        let mut woken = Vec::new();
-        if !state.incoming.is_empty() {
-            state.accepting.wake(&mut woken);
-        }
-        drop(state);
-        woken.into_iter().for_each(Waker::wake);
-    }
-
-    fn fail(&self, error: Error) {
-        let mut woken = Vec::new();
-        let mut state = self.inner.lock();
-        for shared in state.connections.values() {
-            shared.inbox.close(0, "");
-        }
-        state.failed = Some(error);
-        state.accepting.wake(&mut woken);
-        state.idle.wake(&mut woken);
-        drop(state);
-        woken.into_iter().for_each(Waker::wake);
-    }
-}
-
-fn deliver(state: &State, target: Option<ConnectionHandle>, packets: &mut Vec<ConnectionEvent>) {
-    if let Some(handle) = target
-        && let Some(shared) = state.connections.get(&handle)
-    {
-        shared.inbox.deliver(packets);
-    }
-    packets.clear();
-}
-
-fn ecn(ecn: quinn_udp::EcnCodepoint) -> quinn_proto::EcnCodepoint {
-    match ecn {
-        quinn_udp::EcnCodepoint::Ect0 => quinn_proto::EcnCodepoint::Ect0,
-        quinn_udp::EcnCodepoint::Ect1 => quinn_proto::EcnCodepoint::Ect1,
-        quinn_udp::EcnCodepoint::Ce => quinn_proto::EcnCodepoint::Ce,
-    }
-}
-
-impl Future for Receive {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let receive = self.get_mut();
-        let now = tokio::time::Instant::now().into_std();
-        let again = match receive.receive(cx, now) {
-            Ok(again) => again,
-            Err(error) => {
-                receive.fail(Error::Socket(error.to_string()));
-                return Poll::Ready(());
-            }
-        };
-        let mut state = receive.inner.lock();
-        if receive.inner.handles.load(Ordering::Acquire) == 0 && state.connections.is_empty() {
-            for incoming in std::mem::take(&mut state.incoming) {
-                state.quinn.ignore(incoming);
-            }
-            return Poll::Ready(());
-        }
-        state.task = Some(cx.waker().clone());
-        drop(state);
-        if again {
-            cx.waker().wake_by_ref();
-        }
-        Poll::Pending
-    }
 }

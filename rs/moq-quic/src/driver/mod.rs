@@ -2,7 +2,7 @@
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | `endpoint` | the socket: demux, connect, accept |
+//! | `endpoint`, `receive` | the socket: connect, accept, and the task that receives for all connections |
 //! | `connection` | a connection's handle |
 //! | `turn`, `shared`, `wait` | one task that turns one sans-IO connection, what it shares with handles, who waits |
 //! | `group` | handles on send groups |
@@ -12,6 +12,7 @@
 mod connection;
 mod endpoint;
 mod group;
+mod receive;
 mod recv;
 mod send;
 mod shared;

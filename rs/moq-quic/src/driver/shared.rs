@@ -39,6 +39,7 @@ pub(super) struct Inbox(Mutex<Mail>);
 pub(super) struct Mail {
     pub(super) events: Vec<ConnectionEvent>,
     pub(super) close: Option<(u64, String)>,
+    pub(super) failed: Option<Error>,
     pub(super) waker: Option<Waker>,
 }
 
@@ -63,8 +64,18 @@ impl Inbox {
     }
 
     pub(super) fn close(&self, code: u64, reason: &str) {
+        self.leave(|mail| {
+            mail.close.get_or_insert_with(|| (code, reason.to_owned()));
+        });
+    }
+
+    pub(super) fn fail(&self, error: Error) {
+        self.leave(|mail| mail.failed = Some(error));
+    }
+
+    fn leave(&self, leave: impl FnOnce(&mut Mail)) {
         let mut mail = self.mail();
-        mail.close.get_or_insert_with(|| (code, reason.to_owned()));
+        leave(&mut mail);
         let waker = mail.waker.take();
         drop(mail);
         if let Some(waker) = waker {

@@ -64,7 +64,7 @@ impl Turn {
     fn take_mail(&mut self, state: &mut State, now: Instant, cx: &Context<'_>) {
         let mut mail = self.shared.inbox.mail();
         std::mem::swap(&mut mail.events, &mut self.mail);
-        let close = mail.close.take();
+        let (close, failed) = (mail.close.take(), mail.failed.take());
         if !mail
             .waker
             .as_ref()
@@ -78,6 +78,9 @@ impl Turn {
         }
         if self.mail.capacity() > 256 {
             self.mail = Vec::new();
+        }
+        if let Some(error) = failed {
+            state.core.fail(now, error);
         }
         if let Some((code, reason)) = close {
             state.core.close(now, code, &reason);
