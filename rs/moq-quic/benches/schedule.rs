@@ -40,6 +40,7 @@ fn main() {
         if full { 100_000 } else { 100 },
     );
     streams(&mut criterion, &some(&[1, 16, 256, 4_096]));
+    usual(&mut criterion, &some(&[1, 16, 256, 4_096]));
     datagrams(&mut criterion, &some(&[100, 10_000]));
     mixed(&mut criterion);
     criterion.final_summary();
@@ -324,6 +325,70 @@ fn streams(criterion: &mut Criterion, sizes: &[usize]) {
 }
 
 #[inline(never)]
+fn measured_serve(schedule: &mut Schedule) {
+    for _ in 0..CHANGED {
+        if let Some(grant) = schedule.pop(PACKET) {
+            schedule.sent(grant, PACKET);
+        }
+    }
+}
+
+#[inline(never)]
+fn measured_stream_newer(schedule: &mut Schedule, group: GroupId, first: u64) {
+    for order in first..first + CHANGED as u64 {
+        if let Some(stream) = schedule.open_stream(group, order) {
+            schedule.push(stream, PACKET, true);
+        }
+        if let Some(grant) = schedule.pop(PACKET) {
+            schedule.sent(grant, PACKET);
+        }
+    }
+}
+
+/// What groups usually do: streams of equal order take turns, and ever newer ones come and are sent first.
+fn usual(criterion: &mut Criterion, sizes: &[usize]) {
+    let setup = |n: usize, order: fn(u64) -> u64| {
+        let mut schedule = Schedule::new(Config::default());
+        let group = schedule.open_group(GroupConfig::default());
+        for at in 0..n as u64 {
+            if let Some(stream) = schedule.open_stream(group, order(at)) {
+                schedule.push(stream, PLENTY, false);
+            }
+        }
+        // So that the first new stream finds a place made.
+        let spare = schedule.open_stream(group, 0);
+        spare
+            .into_iter()
+            .for_each(|spare| schedule.close_stream(spare));
+        (schedule, group)
+    };
+    let mut group = criterion.benchmark_group("stream_turns");
+    for &n in sizes {
+        let case = format!("equal-m{CHANGED}/{n}");
+        once(
+            &mut group,
+            &case,
+            || setup(n, |_| 7),
+            |(schedule, _)| measured_serve(schedule),
+        );
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("stream_newer");
+    for &n in sizes {
+        let case = format!("m{CHANGED}/{n}");
+        once(
+            &mut group,
+            &case,
+            || setup(n, |at| at),
+            |(schedule, group)| {
+                measured_stream_newer(schedule, *group, n as u64);
+            },
+        );
+    }
+    group.finish();
+}
+
+#[inline(never)]
 fn measured_datagram_evict(
     schedule: &mut Schedule,
     groups: &[GroupId],
@@ -331,15 +396,6 @@ fn measured_datagram_evict(
 ) {
     for (order, &group) in groups.iter().cycle().take(CHANGED).enumerate() {
         schedule.push_datagram(group, order as u64, PACKET, |id| gone.push(id));
-    }
-}
-
-#[inline(never)]
-fn measured_datagram_send(schedule: &mut Schedule) {
-    for _ in 0..CHANGED {
-        if let Some(grant) = schedule.pop(PACKET) {
-            schedule.sent(grant, PACKET);
-        }
     }
 }
 
@@ -384,7 +440,7 @@ fn datagrams(criterion: &mut Criterion, sizes: &[usize]) {
             &mut group,
             &case,
             || setup(n),
-            |(schedule, ..)| measured_datagram_send(schedule),
+            |(schedule, ..)| measured_serve(schedule),
         );
     }
     group.finish();

@@ -4,6 +4,7 @@
 
 use super::{
     config::{Direction, GroupConfig},
+    order::Order,
     slab::NIL,
 };
 
@@ -23,9 +24,9 @@ pub(super) struct Group {
     pub(super) unfair: bool,
     pub(super) closed: bool,
     /// A stream with fewer bytes left than this is finished first; 0 if the group does not ask for that.
-    pub(super) finish_below: usize,
-    /// The best of its entries that may be sent; `NIL` if there is none.
-    pub(super) best: u32,
+    pub(super) finish_below: u32,
+    /// Its entries that have something to send and may.
+    pub(super) order: Order,
     /// Its streams and queued datagrams, idle ones too: it is freed when closed and this is 0.
     pub(super) members: u32,
     /// Its streams that flow control holds and that have something to send.
@@ -54,8 +55,10 @@ impl Group {
             direction: config.direction,
             unfair: config.unfair,
             closed: false,
-            finish_below: config.finish.map_or(0, |most| most.saturating_add(1)),
-            best: NIL,
+            finish_below: config.finish.map_or(0, |most| {
+                u32::try_from(most).map_or(u32::MAX, |most| most.saturating_add(1))
+            }),
+            order: Order::EMPTY,
             members: 0,
             held: 0,
             datagrams: Datagrams {

@@ -35,7 +35,8 @@ pub use key::{DatagramId, GroupId, StreamKey};
 use datagram::Budget;
 use entry::{Entry, Flags, Rank};
 use group::CONTROL;
-use queue::{MOST, finishing};
+use order::Order;
+use queue::{MOST_BYTES, finishing};
 use ring::Rings;
 use slab::{NIL, Slab};
 
@@ -187,7 +188,7 @@ impl Schedule {
             return self.close_other(stream);
         }
         let Entry { group, .. } = self.entries[stream];
-        self.rings.groups[group].best = NIL;
+        self.rings.groups[group].order = Order::EMPTY;
         self.entries.remove(stream);
         if self.quit(group) {
             self.rings.free(group);
@@ -299,7 +300,7 @@ impl Schedule {
         let stamp = self.entries.insert(index, datagram);
         let groups = &mut self.rings.groups;
         groups[group].members += 1;
-        groups[group].best = order::insert(&mut self.entries, groups[group].best, index);
+        groups[group].order.insert(&mut self.entries, index);
         self.budget.add(groups, &mut self.entries, index);
         while let Some(victim) = self.budget.victim(&self.rings.groups) {
             let id = self.datagram_id(victim);
@@ -330,19 +331,19 @@ impl Schedule {
         if budget == 0 {
             return None;
         }
-        let control = self.rings.groups[CONTROL].best;
-        if control != NIL {
-            return Some(self.grant(CONTROL, control, budget.min(MOST)));
-        }
+        let control = &self.rings.groups[CONTROL].order;
         let front = self.rings.likely_front();
-        if front == NIL || self.rings.groups[front].best == NIL {
+        if !control.is_empty() || front == NIL {
             return self.next_turn(budget);
         }
+        let Some(best) = self.rings.groups[front].order.clear_best() else {
+            return self.next_turn(budget);
+        };
         if !self.credit(front) {
             self.rings.pass(front);
             return self.next_turn(budget);
         }
-        Some(self.turn(front, budget))
+        Some(self.turn(front, best, budget))
     }
 
     /// Says that `bytes` of a grant were taken (of an empty frame and of a datagram: all of it). Charges its group. More
@@ -355,7 +356,7 @@ impl Schedule {
                 group,
                 max_bytes,
             } => {
-                let bytes = bytes.min(MOST);
+                let bytes = bytes.min(MOST_BYTES);
                 match self.stream(key) {
                     Some(stream) if bytes > 0 && bytes < self.entries[stream].ready => {
                         let over = self.take(stream, bytes);
@@ -376,7 +377,7 @@ impl Schedule {
 
     /// Charges bytes that were sent again to the group. O(1).
     pub fn charge_retransmit(&mut self, group: GroupId, bytes: usize) {
-        self.charge(group, bytes.min(MOST));
+        self.charge(group, bytes.min(MOST_BYTES));
     }
 
     /// Keeps a stream from being granted (flow control). Its group spends no turn on it and keeps its credit.

@@ -86,7 +86,7 @@ pub enum Op {
     RemoveDatagram {
         datagram: u32,
     },
-    /// Pops and sends `of_256`/256 of the grant; 0 lets the grant go.
+    /// Pops and sends `of_256`/256 of the grant, which may be more than it gave; 0 lets the grant go.
     Serve {
         budget: u16,
         of_256: u16,
@@ -150,7 +150,7 @@ impl Op {
             58..83 => Self::Serve {
                 budget: rng.below(3_000) as u16,
                 of_256: if rng.below(4) == 0 {
-                    rng.below(257) as u16
+                    rng.below(300) as u16
                 } else {
                     256
                 },

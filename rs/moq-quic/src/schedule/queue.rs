@@ -6,12 +6,12 @@ use super::{
     DatagramId, Direction, EMPTY_FRAME, Grant, GroupId, Schedule, StreamKey,
     entry::{Entry, Flags, Rank},
     group::{CONTROL, Group},
-    order,
+    order::Order,
     slab::NIL,
 };
 
 /// The most one grant or charge is good for, in bytes, so that no sum overflows.
-pub(super) const MOST: usize = 1 << 30;
+pub(super) const MOST_BYTES: usize = 1 << 30;
 
 /// What a frame of `bytes` is charged.
 const fn frame_cost(bytes: usize) -> usize {
@@ -20,7 +20,7 @@ const fn frame_cost(bytes: usize) -> usize {
 
 /// Whether a stream is to be finished before any other of its group is served.
 pub(super) fn finishing(stream: &Entry, group: &Group) -> bool {
-    stream.flags.has(Flags::BEGUN.or(Flags::FIN)) && stream.ready < group.finish_below
+    stream.flags.has(Flags::BEGUN.or(Flags::FIN)) && stream.ready < group.finish_below as usize
 }
 
 impl Schedule {
@@ -99,8 +99,10 @@ impl Schedule {
     pub(super) fn rerank(&mut self, stream: u32, rank: Rank) {
         let entry = &mut self.entries[stream];
         if entry.queued() {
-            let best = &mut self.rings.groups[entry.group].best;
-            *best = order::rerank(&mut self.entries, *best, stream, rank);
+            let order = &mut self.rings.groups[entry.group].order;
+            order.remove(&mut self.entries, stream);
+            self.entries[stream].rank = rank;
+            order.insert(&mut self.entries, stream);
         } else {
             entry.rank = rank;
         }
@@ -121,10 +123,9 @@ impl Schedule {
     #[inline]
     pub(super) fn enqueue(&mut self, entry: u32) {
         let group = self.entries[entry].group;
-        let best = &mut self.rings.groups[group].best;
-        if *best == NIL {
-            *best = entry;
-            order::reset(&mut self.entries[entry]);
+        let order = &mut self.rings.groups[group].order;
+        if order.is_empty() {
+            *order = Order::only(entry, &mut self.entries[entry]);
             self.join(group);
         } else {
             self.enqueue_among(entry);
@@ -134,8 +135,9 @@ impl Schedule {
     /// Where the group has others queued, and so is in its round.
     #[inline(never)]
     fn enqueue_among(&mut self, entry: u32) {
-        let best = &mut self.rings.groups[self.entries[entry].group].best;
-        *best = order::insert(&mut self.entries, *best, entry);
+        let group = self.entries[entry].group;
+        let order = &mut self.rings.groups[group].order;
+        order.insert(&mut self.entries, entry);
     }
 
     #[inline]
@@ -148,16 +150,16 @@ impl Schedule {
     /// Whether an entry is the only one of its group that is queued.
     #[inline]
     pub(super) fn is_alone(&self, entry: u32) -> bool {
-        let Entry { group, left, .. } = self.entries[entry];
-        self.rings.groups[group].best == entry && left == NIL
+        let group = self.entries[entry].group;
+        self.rings.groups[group].order.is_only(entry)
     }
 
     /// Takes an entry out of its group's order.
     pub(super) fn dequeue(&mut self, entry: u32) {
-        let Entry { group, .. } = self.entries[entry];
-        let best = &mut self.rings.groups[group].best;
-        *best = order::remove(&mut self.entries, *best, entry);
-        if *best == NIL {
+        let group = self.entries[entry].group;
+        let order = &mut self.rings.groups[group].order;
+        order.remove(&mut self.entries, entry);
+        if order.is_empty() {
             self.dry(group);
         }
     }
@@ -179,7 +181,7 @@ impl Schedule {
     pub(super) fn release(&mut self, group: u32) {
         let group = &mut self.rings.groups[group];
         group.held -= 1;
-        if group.held == 0 && group.best == NIL {
+        if group.held == 0 && group.order.is_empty() {
             group.deficit = group.deficit.min(0);
         }
     }
@@ -241,19 +243,26 @@ impl Schedule {
         self.budget.trim();
     }
 
-    /// Finds the group whose turn it is, and what it may send. The usual case, that the turn has not ended, is `pop`'s.
+    /// `pop` in all cases but the usual one: that it is still the turn of the group that had it, and that it is clear which
+    /// of its entries is the best.
     #[inline(never)]
     pub(super) fn next_turn(&mut self, budget: usize) -> Option<Grant> {
+        let control = &self.rings.groups[CONTROL].order;
+        if !control.is_empty() {
+            let best = control.best(&self.entries);
+            return Some(self.grant(CONTROL, best, budget.min(MOST_BYTES)));
+        }
         loop {
             let front = self.rings.front();
             if front == NIL {
                 self.trim();
                 return None;
             }
-            if self.rings.groups[front].best == NIL {
+            if self.rings.groups[front].order.is_empty() {
                 self.rings.leave(front);
             } else if self.credit(front) {
-                return Some(self.turn(front, budget));
+                let best = self.rings.groups[front].order.best(&self.entries);
+                return Some(self.turn(front, best, budget));
             } else {
                 self.rings.pass(front);
             }
@@ -275,15 +284,14 @@ impl Schedule {
         group.deficit > 0
     }
 
-    /// What the group at the front may send.
-    #[inline]
-    pub(super) fn turn(&self, front: u32, budget: usize) -> Grant {
-        let group = &self.rings.groups[front];
-        let most = group.deficit.max(self.quantum) as usize;
-        self.grant(front, group.best, budget.min(most))
+    /// What the best of the group at the front may send.
+    #[inline(always)]
+    pub(super) fn turn(&self, front: u32, best: u32, budget: usize) -> Grant {
+        let most = self.rings.groups[front].deficit.max(self.quantum) as usize;
+        self.grant(front, best, budget.min(most))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn grant(&self, group: u32, best: u32, most: usize) -> Grant {
         let Entry { ready, flags, .. } = self.entries[best];
         let stamp = self.entries.stamp(best);
@@ -328,7 +336,7 @@ impl Schedule {
         if entry.flags.has(Flags::FIN) {
             rank = rank.with_finishing(finishing(entry, group));
         }
-        if order::is_alone(entry, group.best == stream) {
+        if group.order.is_only(stream) {
             entry.rank = rank;
         } else if rank != entry.rank {
             self.rerank(stream, rank);
