@@ -46,6 +46,14 @@ pub enum Error {
     #[error("a frame of {0} bytes has no readable timestamp in front")]
     Container(usize),
 
+    /// The broadcast ended and its publisher did not say so: it died, or the network did.
+    #[error("the broadcast was interrupted: its publisher is gone without having finished")]
+    Interrupted,
+
+    /// Nothing in the catalog can be put into a transport stream.
+    #[error("the catalog lists no track that can be exported: is it a broadcast of media?")]
+    NoTracks,
+
     /// The broadcast refused a track, a group or a frame.
     #[error("the broadcast takes nothing more: {0}")]
     Net(#[from] moq_net::Error),

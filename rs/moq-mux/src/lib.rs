@@ -13,8 +13,8 @@
 pub mod catalog;
 pub mod codec;
 pub mod container;
+pub mod export;
 pub mod import;
-pub mod thin;
 pub mod ts;
 
 mod error;

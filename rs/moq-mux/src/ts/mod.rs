@@ -5,10 +5,10 @@
 //! - [`clock`] is the arithmetic of 27 MHz and 90 kHz both directions share.
 
 pub mod author;
+pub mod check;
 pub mod clock;
 pub mod continuity;
 pub mod demux;
-pub mod layout;
 pub mod layout;
 pub mod mux;
 pub mod packet;
@@ -17,7 +17,6 @@ pub mod pes;
 pub mod psi;
 pub mod rate;
 pub mod resync;
-pub mod slot;
 pub mod schedule;
 pub mod slot;
 pub mod timeline;

@@ -40,10 +40,17 @@ pub struct Timeline {
     front: i64,
     /// Time of the last unit, ticks of 90 kHz: stands in for a programme without PCR.
     last_stamp: Option<i64>,
-    /// Packet number of the last PCR, and ticks of 27 MHz a packet took lately.
+    /// Packet number of the last PCR, and the last two distances of PCRs, the later one first.
     last_packet: u64,
-    tick_rate: Option<(i64, u64)>,
+    steps: [Option<Distance>; 2],
     breaks: u32,
+}
+
+/// From one PCR to the next, in packets of the multiplex and in ticks of 27 MHz.
+#[derive(Clone, Copy, Debug)]
+struct Distance {
+    packets: u64,
+    ticks: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +116,13 @@ impl Timeline {
             return Step::Break;
         }
         if step > 0 && step <= LONGEST_STEP {
-            self.tick_rate = Some((step, packets));
+            self.steps = [
+                Some(Distance {
+                    packets,
+                    ticks: step,
+                }),
+                self.steps[0],
+            ];
         }
         if self.old.is_some_and(|old| old.until < next) {
             self.old = None;
@@ -184,15 +197,24 @@ impl Timeline {
         self.breaks += 1;
     }
 
-    /// How far the clock runs in `packets` packets, as it did lately; 0 while that is not known.
+    /// How far the clock would have run in `packets` packets: at a constant rate that is known to the packet, otherwise
+    /// PCRs are as far apart as they were. 0 while nothing is known.
     fn expected_step(&self, packets: u64) -> i64 {
-        let Some((ticks, over)) = self.tick_rate else {
-            return 0;
+        let Some(last) = self.steps[0] else { return 0 };
+        let Some(before) = self.steps[1] else {
+            return last.ticks;
         };
-        let step = i128::from(ticks) * i128::from(packets) / i128::from(over.max(1));
-        i64::try_from(step)
-            .unwrap_or(LONGEST_STEP)
-            .min(LONGEST_STEP)
+        let run = |distance: Distance, packets: u64| {
+            let ticks = i128::from(distance.ticks) * i128::from(packets);
+            i64::try_from(ticks / i128::from(distance.packets.max(1))).unwrap_or(LONGEST_STEP)
+        };
+        let constant = (run(last, before.packets) - before.ticks).abs() <= run(last, 1);
+        let step = if constant {
+            run(last, packets)
+        } else {
+            last.ticks
+        };
+        step.min(LONGEST_STEP)
     }
 }
 

@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 
-use crate::ts::clock::{MODULUS_27M, MODULUS_90K};
-use crate::ts::packet::{PACKET, PID_NULL, SYNC};
+use super::clock::{MODULUS_27M, MODULUS_90K};
+use super::packet::{PACKET, PID_NULL, SYNC};
 
 /// Room for payload in a packet without adaptation field.
 const ROOM: usize = PACKET - 4;
@@ -67,12 +67,22 @@ impl Unit {
         }
         let at = 9 + times;
         bytes[at..at + prefix.len()].copy_from_slice(prefix);
-        Self { head: bytes, head_len: at + prefix.len(), payload, kind: Kind::Pes(head.random_access) }
+        Self {
+            head: bytes,
+            head_len: at + prefix.len(),
+            payload,
+            kind: Kind::Pes(head.random_access),
+        }
     }
 
     /// One section, starting a packet (§2.4.4.1: pointer_field 0).
     pub fn section(section: Bytes) -> Self {
-        Self { head: [0; HEAD], head_len: 1, payload: section, kind: Kind::Section }
+        Self {
+            head: [0; HEAD],
+            head_len: 1,
+            payload: section,
+            kind: Kind::Section,
+        }
     }
 
     /// How many packets it takes. All have payload.
@@ -92,7 +102,12 @@ impl Unit {
         };
         let carried = total.saturating_sub(from).min(room);
         let starts = if index == 0 { 0x40 } else { 0 };
-        out[..4].copy_from_slice(&[SYNC, starts | (pid >> 8) as u8, pid as u8, 0x10 | counter & 0x0f]);
+        out[..4].copy_from_slice(&[
+            SYNC,
+            starts | (pid >> 8) as u8,
+            pid as u8,
+            0x10 | counter & 0x0f,
+        ]);
         let mut at = 4;
         let random_access = index == 0 && self.kind == Kind::Pes(true);
         if self.kind == Kind::Section {
@@ -113,7 +128,11 @@ impl Unit {
 
     /// Room for payload in the first packet.
     fn first_room(&self) -> usize {
-        if self.kind == Kind::Pes(true) { ROOM - 2 } else { ROOM }
+        if self.kind == Kind::Pes(true) {
+            ROOM - 2
+        } else {
+            ROOM
+        }
     }
 
     /// Copies from `from` on of head and payload, one after the other.
@@ -128,11 +147,23 @@ impl Unit {
 
 /// A packet with nothing but the clock: adaptation field only, so the counter does not move (§2.4.3.3). `clock` is
 /// unwrapped, in ticks of 27 MHz; `discontinuity` marks a new time base.
-pub fn clock_packet(pid: u16, counter: u8, clock: i64, discontinuity: bool, out: &mut [u8; PACKET]) {
+pub fn clock_packet(
+    pid: u16,
+    counter: u8,
+    clock: i64,
+    discontinuity: bool,
+    out: &mut [u8; PACKET],
+) {
     let wire = clock.rem_euclid(MODULUS_27M);
     let (base, extension) = (wire / 300, wire % 300);
     out.fill(0xff);
-    out[..5].copy_from_slice(&[SYNC, (pid >> 8) as u8, pid as u8, 0x20 | counter & 0x0f, 183]);
+    out[..5].copy_from_slice(&[
+        SYNC,
+        (pid >> 8) as u8,
+        pid as u8,
+        0x20 | counter & 0x0f,
+        183,
+    ]);
     out[5] = 0x10 | if discontinuity { 0x80 } else { 0 };
     out[6..10].copy_from_slice(&((base >> 1) as u32).to_be_bytes());
     // Six reserved bits are ones.
@@ -160,8 +191,8 @@ fn timestamp(marker: u8, ticks: i64) -> [u8; 5] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::ts::packet::Packet;
+    use super::*;
     use proptest::prelude::*;
 
     fn written(unit: &Unit) -> (Vec<[u8; PACKET]>, Vec<u8>) {
@@ -172,7 +203,10 @@ mod tests {
                 out
             })
             .collect();
-        let payload = packets.iter().flat_map(|p| Packet::new(p).payload().to_vec()).collect();
+        let payload = packets
+            .iter()
+            .flat_map(|p| Packet::new(p).payload().to_vec())
+            .collect();
         (packets, payload)
     }
 

@@ -45,7 +45,12 @@ impl<T> Author<T> {
 
     /// The next unit in decode order.
     pub fn push(&mut self, pts: i64, unit: T) {
-        let nearest = self.open.iter().map(|&(other, _)| (other - pts).abs()).filter(|&gap| gap > 0).min();
+        let nearest = self
+            .open
+            .iter()
+            .map(|&(other, _)| (other - pts).abs())
+            .filter(|&gap| gap > 0)
+            .min();
         self.period = [self.period, nearest].into_iter().flatten().min();
         self.open.push_back((pts, unit));
         self.sorted.push(Reverse(pts));
@@ -87,16 +92,23 @@ impl<T> Author<T> {
         }
         match (self.delay, self.period) {
             (Some(0), _) => 0,
-            (Some(delay), Some(period)) => usize::try_from(delay / period + 1).unwrap_or(DEEPEST).min(DEEPEST),
+            (Some(delay), Some(period)) => usize::try_from(delay / period + 1)
+                .unwrap_or(DEEPEST)
+                .min(DEEPEST),
             _ => LOOK,
         }
     }
 
-    /// The smallest delay that lets no open unit present before it is decoded.
+    /// The smallest delay that lets none of the settled open units present before it is decoded. The last half are not
+    /// settled: what is to come may still be drawn before them.
     fn observe(&self) -> i64 {
         let mut sorted: Vec<i64> = self.open.iter().map(|&(pts, _)| pts).collect();
         sorted.sort_unstable();
-        self.open.iter().zip(&sorted).map(|(&(pts, _), &drawn)| drawn - pts).max().unwrap_or(0).max(0)
+        let unsettled = if self.ended { 0 } else { LOOK / 2 };
+        let settled = sorted.len().saturating_sub(unsettled);
+        let drawn = self.open.iter().zip(&sorted).take(settled);
+        let delays = drawn.map(|(&(pts, _), &drawn)| drawn - pts);
+        delays.max().unwrap_or(0).max(0)
     }
 }
 

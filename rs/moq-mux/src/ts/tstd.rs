@@ -15,25 +15,46 @@ pub struct Limits {
 
 impl Limits {
     /// Tables and service information: 1 Mb/s (§2.4.2.3).
-    pub const SYSTEMS: Self = Self { leak: 1_000_000, buffer: None };
+    pub const SYSTEMS: Self = Self {
+        leak: 1_000_000,
+        buffer: None,
+    };
 
     /// MPEG audio (§2.4.2.3).
-    pub const MPEG_AUDIO: Self = Self { leak: 2_000_000, buffer: Some(3_584) };
+    pub const MPEG_AUDIO: Self = Self {
+        leak: 2_000_000,
+        buffer: Some(3_584),
+    };
 
     /// AC-3 as ATSC carries it (A/53 part 3); the tighter of the two systems.
-    pub const AC3: Self = Self { leak: 2_000_000, buffer: Some(2_592) };
+    pub const AC3: Self = Self {
+        leak: 2_000_000,
+        buffer: Some(2_592),
+    };
 
     /// AC-3 as private data of DVB (TS 101 154 annex).
-    pub const AC3_DVB: Self = Self { leak: 2_000_000, buffer: Some(5_696) };
+    pub const AC3_DVB: Self = Self {
+        leak: 2_000_000,
+        buffer: Some(5_696),
+    };
 
     /// E-AC-3.
-    pub const EAC3: Self = Self { leak: 2_000_000, buffer: Some(12_896) };
+    pub const EAC3: Self = Self {
+        leak: 2_000_000,
+        buffer: Some(12_896),
+    };
 
     /// EBU teletext (EN 300 472 §5).
-    pub const TELETEXT: Self = Self { leak: 6_750_000, buffer: None };
+    pub const TELETEXT: Self = Self {
+        leak: 6_750_000,
+        buffer: None,
+    };
 
     /// Data nobody described: as slow as audio, unbounded behind.
-    pub const DATA: Self = Self { leak: 2_000_000, buffer: None };
+    pub const DATA: Self = Self {
+        leak: 2_000_000,
+        buffer: None,
+    };
 
     /// AAC in ADTS, and Opus, by channels (§2.4.2.3, table of ADTS buffer sizes).
     pub fn adts(channels: u32) -> Self {
@@ -43,7 +64,10 @@ impl Limits {
             9..=12 => (8_294_400, 12_804),
             _ => (33_177_600, 51_216),
         };
-        Self { leak, buffer: Some(buffer) }
+        Self {
+            leak,
+            buffer: Some(buffer),
+        }
     }
 
     /// H.264 by `profile_idc` and `level_idc` (14496-10 table A-1). `hrd_rate`, in bit/s, is the declared one.
@@ -94,7 +118,12 @@ impl Limits {
             _ => (128, 128),
         };
         let kilobits = if high_tier { high } else { main };
-        Self::video(1_100 * kilobits, hrd_rate, 1_100 * kilobits, 1_100 * kilobits)
+        Self::video(
+            1_100 * kilobits,
+            hrd_rate,
+            1_100 * kilobits,
+            1_100 * kilobits,
+        )
     }
 
     /// Rates in bit/s, size in bits. The declared rate governs the leak when it is lower; what the level allows beyond a
@@ -103,7 +132,10 @@ impl Limits {
     fn video(max_rate: u64, hrd_rate: Option<u64>, leak_on: u64, size: u64) -> Self {
         let rate = hrd_rate.map_or(max_rate, |declared| declared.min(max_rate));
         let multiplexing = leak_on.max(2_000_000) * 4 / 1_000 + leak_on.max(2_000_000) / 750;
-        Self { leak: rate * 12 / 10, buffer: Some((size + multiplexing) / 8) }
+        Self {
+            leak: rate * 12 / 10,
+            buffer: Some((size + multiplexing) / 8),
+        }
     }
 }
 

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use crate::ts::packet::PACKET;
-use crate::ts::slot::SLOT;
+use super::packet::PACKET;
+use super::slot::SLOT;
 use super::tstd::Limits;
 
 /// Payload of a packet, as the buffers behind the transport buffer count it at most.
@@ -47,7 +47,11 @@ struct Due {
 impl Schedule {
     /// An empty schedule that sends nothing more than `lead` ticks before its decode time.
     pub fn new(lead: i64) -> Self {
-        Self { lanes: Vec::new(), lead, late: 0 }
+        Self {
+            lanes: Vec::new(),
+            lead,
+            late: 0,
+        }
     }
 
     /// Adds a PID and says its lane.
@@ -123,7 +127,9 @@ impl Lane {
 
     /// Takes packets of the first unit: as many as fit, and closes the lane for this slot when that was not all.
     fn take(&mut self, budget: u64, start: i64, late: &mut u64) -> u64 {
-        let Some(due) = self.queue.front_mut() else { return 0 };
+        let Some(due) = self.queue.front_mut() else {
+            return 0;
+        };
         let fits = match self.limits.buffer {
             // A unit larger than the buffer is sent all the same, once it is alone.
             Some(_) if self.held.is_empty() => u64::MAX,
@@ -149,3 +155,5 @@ impl Lane {
     }
 }
 
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 
-use crate::ts::layout::{Layout, Share};
-use crate::ts::packet::{PACKET, PID_PAT};
-use crate::ts::psi::{Pat, Pmt};
+use super::layout::{Layout, Share};
+use super::packet::{PACKET, PID_PAT};
+use super::psi::{Pat, Pmt};
 use super::schedule::Schedule;
-use crate::ts::slot::{Rate, SLOT};
+use super::slot::{Rate, SLOT};
 use super::tstd::Limits;
 use super::writer::{Unit, clock_packet, null_packet};
 
@@ -42,7 +42,9 @@ pub struct Mux {
     layout: Layout,
     lanes: Vec<Lane>,
     counts: Vec<u32>,
+    shares: Vec<Share>,
     tables: Tables,
+    described: Option<(Pat, Pmt)>,
     clock_pid: u16,
     discontinuity: bool,
 }
@@ -65,6 +67,8 @@ struct Tables {
     /// Which unit, and which packet of it, comes next; past the end when nothing is due.
     next: (usize, u32),
     counters: [u8; 2],
+    /// What the counters of an earlier multiplex on the same output are ahead by.
+    ahead: [u8; 2],
 }
 
 impl Mux {
@@ -81,8 +85,16 @@ impl Mux {
             layout: Layout::default(),
             lanes: Vec::new(),
             counts: Vec::new(),
-            tables: Tables { units: [empty(), empty()], pids: [PID_PAT, 0], next: (2, 0), counters: [0, 0] },
-            clock_pid: crate::ts::packet::PID_NULL,
+            shares: Vec::new(),
+            tables: Tables {
+                units: [empty(), empty()],
+                pids: [PID_PAT, 0],
+                next: (2, 0),
+                counters: [0, 0],
+                ahead: [0, 0],
+            },
+            described: None,
+            clock_pid: super::packet::PID_NULL,
             discontinuity: false,
         }
     }
@@ -102,16 +114,36 @@ impl Mux {
         self.rate = Rate::clamped(rate);
     }
 
-    /// The tables from their next turn on. The PMT must lie on the PID the PAT says.
-    pub fn set_tables(&mut self, pat: &Pat, pmt: &Pmt) {
-        self.tables.units = [Unit::section(pat.section().into()), Unit::section(pmt.section().into())];
+    /// The tables from their next turn on; whether others were in force. The PMT must lie on the PID the PAT says.
+    pub fn set_tables(&mut self, pat: &Pat, pmt: &Pmt) -> bool {
+        let changed = self
+            .described
+            .as_ref()
+            .is_some_and(|known| (&known.0, &known.1) != (pat, pmt));
+        self.described = Some((pat.clone(), pmt.clone()));
+        self.tables.units = [
+            Unit::section(pat.section().into()),
+            Unit::section(pmt.section().into()),
+        ];
         self.tables.pids[1] = pat.programs.first().map_or(0, |&(_, pid)| pid);
         self.clock_pid = pmt.pcr_pid;
+        changed
+    }
+
+    /// The lane of a PID, added if there is none.
+    pub fn lane_of(&mut self, pid: u16, limits: Limits) -> usize {
+        let known = self.lanes.iter().position(|lane| lane.pid == pid);
+        known.unwrap_or_else(|| self.add_lane(pid, limits))
     }
 
     /// Adds a PID and says its lane.
     pub fn add_lane(&mut self, pid: u16, limits: Limits) -> usize {
-        self.lanes.push(Lane { pid, counter: 0, units: VecDeque::new(), written: 0 });
+        self.lanes.push(Lane {
+            pid,
+            counter: 0,
+            units: VecDeque::new(),
+            written: 0,
+        });
         self.schedule.add_lane(limits)
     }
 
@@ -133,14 +165,30 @@ impl Mux {
 
     /// The counters of all PIDs so far, to go on from.
     pub fn counters(&self) -> Vec<(u16, u8)> {
-        self.lanes.iter().map(|lane| (lane.pid, lane.counter)).collect()
+        self.lanes
+            .iter()
+            .map(|lane| (lane.pid, lane.counter))
+            .collect()
     }
 
     /// Goes on from the counters of an earlier multiplex on the same output.
     pub fn set_counters(&mut self, counters: &[(u16, u8)]) {
+        let known = |pid| {
+            counters
+                .iter()
+                .find(|(other, _)| *other == pid)
+                .map(|&(_, counter)| counter)
+        };
         for lane in &mut self.lanes {
-            let known = counters.iter().find(|(pid, _)| *pid == lane.pid);
-            lane.counter = known.map_or(lane.counter, |&(_, counter)| counter);
+            lane.counter = known(lane.pid).unwrap_or(lane.counter);
+        }
+        // The first turn of the tables goes on from theirs.
+        let turn = self.slot.div_euclid(TABLES_EVERY);
+        for (table, ahead) in self.tables.ahead.iter_mut().enumerate() {
+            if let Some(counter) = known(self.tables.pids[table]) {
+                let own = turn * i64::from(self.tables.units[table].packets());
+                *ahead = (i64::from(counter) - own).rem_euclid(16) as u8;
+            }
         }
     }
 
@@ -156,7 +204,11 @@ impl Mux {
 
     /// Appends the next slot's packets to `out`. O(packets + units × lanes).
     pub fn next_slot(&mut self, out: &mut Vec<u8>) -> SlotInfo {
-        let (slot, clock, packets) = (self.slot, self.rate.pcr(self.slot), self.rate.packets_in(self.slot));
+        let (slot, clock, packets) = (
+            self.slot,
+            self.rate.pcr(self.slot),
+            self.rate.packets_in(self.slot),
+        );
         self.slot += 1;
         if slot % TABLES_EVERY == 0 {
             self.tables.begin(slot.div_euclid(TABLES_EVERY));
@@ -165,18 +217,32 @@ impl Mux {
         out.resize(from + packets * PACKET, 0);
         let (places, _) = out[from..].as_chunks_mut::<PACKET>();
         let Some((first, places)) = places.split_first_mut() else {
-            return SlotInfo { slot, clock, rate: self.rate.bits(), packets: 0, nulls: 0 };
+            return SlotInfo {
+                slot,
+                clock,
+                rate: self.rate.bits(),
+                packets: 0,
+                nulls: 0,
+            };
         };
         let flag = std::mem::take(&mut self.discontinuity);
         clock_packet(self.clock_pid, self.last_counter(), clock, flag, first);
         let tables = self.tables.write(places);
         let places = &mut places[tables..];
-        let budget = if std::mem::take(&mut self.first) { 0 } else { places.len() };
+        let budget = if std::mem::take(&mut self.first) {
+            0
+        } else {
+            places.len()
+        };
         self.schedule.plan(slot * SLOT, budget, &mut self.counts);
         let mut nulls = 0;
         let span = places.len() as u32;
-        let shares: Vec<Share> = self.counts.iter().map(|&count| Share { count, span }).collect();
-        for (place, &lane) in places.iter_mut().zip(self.layout.place(span as usize, &shares, None)) {
+        self.shares.clear();
+        let counts = self.counts.iter();
+        self.shares
+            .extend(counts.map(|&count| Share { count, span }));
+        let order = self.layout.place(span as usize, &self.shares, None);
+        for (place, &lane) in places.iter_mut().zip(order) {
             match self.lanes.get_mut(usize::from(lane)) {
                 Some(lane) => lane.write(place),
                 None => {
@@ -185,7 +251,13 @@ impl Mux {
                 }
             }
         }
-        SlotInfo { slot, clock, rate: self.rate.bits(), packets, nulls }
+        SlotInfo {
+            slot,
+            clock,
+            rate: self.rate.bits(),
+            packets,
+            nulls,
+        }
     }
 
     /// The counter a packet without payload repeats on the clock's PID.
@@ -214,8 +286,8 @@ impl Tables {
     /// Turn number `turn` since time zero: counters follow from it, so every exporter has the same.
     fn begin(&mut self, turn: i64) {
         self.next = (0, 0);
-        for (counter, unit) in self.counters.iter_mut().zip(&self.units) {
-            *counter = (turn * i64::from(unit.packets())).rem_euclid(16) as u8;
+        for ((counter, unit), ahead) in self.counters.iter_mut().zip(&self.units).zip(self.ahead) {
+            *counter = (turn * i64::from(unit.packets()) + i64::from(ahead)).rem_euclid(16) as u8;
         }
     }
 
@@ -226,7 +298,11 @@ impl Tables {
             let (table, index) = self.next;
             unit.write(index, self.pids[table], self.counters[table], place);
             self.counters[table] = (self.counters[table] + 1) & 0x0f;
-            self.next = if index + 1 == unit.packets() { (table + 1, 0) } else { (table, index + 1) };
+            self.next = if index + 1 == unit.packets() {
+                (table + 1, 0)
+            } else {
+                (table, index + 1)
+            };
             used += 1;
         }
         used
