@@ -152,11 +152,12 @@ impl Connection {
             return Err(Error::GroupClosed);
         }
         let queued = stream.queued as u64;
-        self.groups
-            .book(stream.group, |stats| stats.queued -= queued);
-        self.groups.book(group, |stats| stats.queued += queued);
-        stream.group = group;
+        let before = std::mem::replace(&mut stream.group, group);
         stream.order = order;
+        self.groups.book(before, |stats| stats.queued -= queued);
+        self.groups.book(group, |stats| stats.queued += queued);
+        self.groups.join(group);
+        self.groups.leave(before);
         Ok(())
     }
 
