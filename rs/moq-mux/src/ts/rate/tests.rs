@@ -60,7 +60,13 @@ fn an_exact_clock_is_believed_after_sixteen_values() {
 #[test]
 fn the_jitter_of_networks_is_allowed_where_there_is_padding() {
     // ± 4 ms at 10 Mb/s: 26 packets
-    let jitter = |n: u64| if n % 3 == 0 { 108_000 } else { -108_000 };
+    let jitter = |n: u64| {
+        if n.is_multiple_of(3) {
+            108_000
+        } else {
+            -108_000
+        }
+    };
     let Rate::Constant(rate) = constant(10_000_000, 266, 120, true, jitter).rate() else {
         panic!("constant")
     };
