@@ -60,3 +60,8 @@ pub use path::Path;
 pub use session::{Session, SessionConfig, SessionRequest};
 pub use stats::SessionStats;
 pub use time::{Timescale, Timestamp};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

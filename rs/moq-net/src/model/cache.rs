@@ -4,22 +4,18 @@
 //! its lock held. May not know who reads, what is late, or what memory costs.
 //!
 //! Each order is a linked list for walking (next group: O(1)) plus an ordered map for seeking (O(log n)). A reader
-//! holds no reference here: it remembers a [`Place`], and if that node has gone meanwhile it seeks instead. So adding,
+//! holds no reference here: it remembers a [`Place`], and if that group has gone meanwhile it seeks instead. So adding,
 //! removing and reading are O(1) or O(log n) whatever is cached, and a run of removed groups costs a reader nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use slab::Slab;
-
 use super::group::GroupShared;
 use super::pool::PoolKey;
+use super::slots::Slots;
 
 /// No node.
 const NONE: u32 = u32::MAX;
-
-/// Below this many nodes the slab is not worth compacting.
-const COMPACT_ABOVE: usize = 64;
 
 /// One cached group.
 #[derive(Debug)]
@@ -42,8 +38,9 @@ struct Links {
     next: u32,
 }
 
-/// Where a reader is: the node it last passed, which may have gone since.
-#[derive(Clone, Copy, Debug)]
+/// A group's place: stays its own after it has gone, since no stamp is used twice. A reader remembers the place of the
+/// group it last passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     index: u32,
     stamp: u64,
@@ -56,7 +53,7 @@ impl Place {
         stamp: 0,
     };
 
-    /// Just before the group `stamp`.
+    /// Before the group `stamp` and after all that arrived earlier.
     pub(super) const fn before(stamp: u64) -> Self {
         Self {
             index: NONE,
@@ -64,7 +61,7 @@ impl Place {
         }
     }
 
-    /// The stamp of the node it is at.
+    /// The stamp of the group there.
     pub(super) const fn stamp(self) -> u64 {
         self.stamp
     }
@@ -73,7 +70,7 @@ impl Place {
 /// See the file's head.
 #[derive(Debug)]
 pub(super) struct Cache {
-    nodes: Slab<Node>,
+    nodes: Slots<Node>,
     by_arrival: BTreeMap<u64, u32>,
     by_sequence: BTreeMap<u64, u32>,
     /// `next` is the first node, `prev` the last.
@@ -89,7 +86,7 @@ impl Cache {
             next: NONE,
         };
         Self {
-            nodes: Slab::new(),
+            nodes: Slots::new(),
             by_arrival: BTreeMap::new(),
             by_sequence: BTreeMap::new(),
             arrival: ends,
@@ -103,30 +100,31 @@ impl Cache {
         self.nodes.capacity()
     }
 
-    /// The stamp the next group will get.
-    pub(super) const fn next_stamp(&self) -> u64 {
-        self.next_stamp
+    /// The place the next group will get.
+    pub(super) fn next_place(&self) -> Place {
+        Place {
+            index: self.nodes.next(),
+            stamp: self.next_stamp,
+        }
     }
 
-    /// Adds a group whose sequence is not cached. O(log n).
-    pub(super) fn insert(&mut self, group: Arc<GroupShared>) -> u64 {
+    /// Adds a group whose sequence is not cached, made for [`Self::next_place`]. O(log n).
+    pub(super) fn insert(&mut self, group: Arc<GroupShared>) {
         let (stamp, sequence) = (self.next_stamp, group.sequence());
         self.next_stamp += 1;
-        let newest = self.newest().is_none_or(|node| node.sequence < sequence);
-        let before = if newest {
-            self.order.prev
-        } else {
-            self.by_sequence
+        let is_newest = self.newest().is_none_or(|node| node.sequence < sequence);
+        let before = match is_newest {
+            true => self.order.prev,
+            false => self
+                .by_sequence
                 .range(..sequence)
                 .next_back()
-                .map_or(NONE, |(_, &index)| index)
+                .map_or(NONE, |(_, &index)| index),
         };
-        let after = if before == NONE {
-            self.order.next
-        } else {
-            self.node(before).order.next
-        };
-        let node = Node {
+        let after = self
+            .at(before)
+            .map_or(self.order.next, |node| node.order.next);
+        let index = self.nodes.insert(Node {
             group,
             stamp,
             sequence,
@@ -140,30 +138,25 @@ impl Cache {
                 prev: before,
                 next: after,
             },
-        };
-        // More than 2^32 − 1 groups would need terabytes of charged overhead.
-        let index = self.nodes.insert(node) as u32;
+        });
         *self.arrival_next(self.arrival.prev) = index;
         self.arrival.prev = index;
         *self.order_next(before) = index;
         *self.order_prev(after) = index;
         self.by_arrival.insert(stamp, index);
         self.by_sequence.insert(sequence, index);
-        stamp
     }
 
-    /// Removes the group `stamp`. O(log n) amortised.
-    pub(super) fn remove(&mut self, stamp: u64) -> Option<Node> {
-        let index = self.by_arrival.remove(&stamp)?;
-        let node = self.nodes.remove(index as usize);
+    /// Removes the group at `place`. O(log n).
+    pub(super) fn remove(&mut self, place: Place) -> Option<Node> {
+        self.find(place)?;
+        let node = self.nodes.remove(place.index)?;
+        self.by_arrival.remove(&node.stamp);
         self.by_sequence.remove(&node.sequence);
         *self.arrival_next(node.arrival.prev) = node.arrival.next;
         *self.arrival_prev(node.arrival.next) = node.arrival.prev;
         *self.order_next(node.order.prev) = node.order.next;
         *self.order_prev(node.order.next) = node.order.prev;
-        if self.nodes.capacity() > COMPACT_ABOVE && self.nodes.len() < self.nodes.capacity() / 4 {
-            self.compact();
-        }
         Some(node)
     }
 
@@ -187,37 +180,39 @@ impl Cache {
         self.at(node.order.prev)
     }
 
-    /// The group `sequence`. O(log n).
+    /// The group `sequence`. O(log n), O(1) above the newest.
     pub(super) fn get(&self, sequence: u64) -> Option<&Node> {
-        self.by_sequence
-            .get(&sequence)
-            .and_then(|&index| self.at(index))
+        if self.newest()?.sequence < sequence {
+            return None;
+        }
+        self.at(*self.by_sequence.get(&sequence)?)
     }
 
-    /// The group `stamp`. O(log n).
-    pub(super) fn stamped(&self, stamp: u64) -> Option<&Node> {
-        self.by_arrival
-            .get(&stamp)
-            .and_then(|&index| self.at(index))
+    /// The group at `place`. O(1).
+    pub(super) fn find(&self, place: Place) -> Option<&Node> {
+        self.at(place.index)
+            .filter(|node| node.stamp == place.stamp)
     }
 
-    /// As [`Self::stamped`], to change what the cache only keeps for others.
-    pub(super) fn stamped_mut(&mut self, stamp: u64) -> Option<&mut Node> {
-        let index = *self.by_arrival.get(&stamp)?;
-        self.nodes.get_mut(index as usize)
+    /// As [`Self::find`], to change what the cache only keeps for others.
+    pub(super) fn find_mut(&mut self, place: Place) -> Option<&mut Node> {
+        self.nodes
+            .get_mut(place.index)
+            .filter(|node| node.stamp == place.stamp)
     }
 
     /// All groups by arrival.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Node> {
-        self.by_arrival.values().filter_map(|&index| self.at(index))
+        let first = self.at(self.arrival.next);
+        std::iter::successors(first, |node| self.at(node.arrival.next))
     }
 
     /// The first group that arrived after `place`, and the place at it. O(1) if that node is still there or everything
     /// up to it has gone; else O(log n).
     pub(super) fn arrived_after(&self, place: Place) -> Option<(&Node, Place)> {
-        let index = match self.at(place.index) {
-            Some(node) if node.stamp == place.stamp => node.arrival.next,
-            _ => {
+        let index = match self.find(place) {
+            Some(node) => node.arrival.next,
+            None => {
                 let first = self.at(self.arrival.next)?;
                 let last = self.at(self.arrival.prev)?;
                 if place.stamp < first.stamp {
@@ -235,10 +230,8 @@ impl Cache {
     /// The smallest sequence at or above `sequence`, and the place at it. `hint` is where the group just below was
     /// seen. O(1) if it is still there or everything below `sequence` has gone; else O(log n).
     pub(super) fn at_or_above(&self, sequence: u64, hint: Place) -> Option<(&Node, Place)> {
-        let index = match self.at(hint.index) {
-            Some(node) if node.stamp == hint.stamp && node.sequence.wrapping_add(1) == sequence => {
-                node.order.next
-            }
+        let index = match self.find(hint) {
+            Some(node) if node.sequence + 1 == sequence => node.order.next,
             _ => {
                 let (oldest, newest) = (self.oldest()?, self.newest()?);
                 if sequence <= oldest.sequence {
@@ -266,71 +259,34 @@ impl Cache {
     }
 
     fn at(&self, index: u32) -> Option<&Node> {
-        self.nodes.get(index as usize)
-    }
-
-    fn node(&self, index: u32) -> &Node {
-        &self.nodes[index as usize]
+        self.nodes.get(index)
     }
 
     fn arrival_next(&mut self, index: u32) -> &mut u32 {
-        match self.nodes.get_mut(index as usize) {
+        match self.nodes.get_mut(index) {
             Some(node) => &mut node.arrival.next,
             None => &mut self.arrival.next,
         }
     }
 
     fn arrival_prev(&mut self, index: u32) -> &mut u32 {
-        match self.nodes.get_mut(index as usize) {
+        match self.nodes.get_mut(index) {
             Some(node) => &mut node.arrival.prev,
             None => &mut self.arrival.prev,
         }
     }
 
     fn order_next(&mut self, index: u32) -> &mut u32 {
-        match self.nodes.get_mut(index as usize) {
+        match self.nodes.get_mut(index) {
             Some(node) => &mut node.order.next,
             None => &mut self.order.next,
         }
     }
 
     fn order_prev(&mut self, index: u32) -> &mut u32 {
-        match self.nodes.get_mut(index as usize) {
+        match self.nodes.get_mut(index) {
             Some(node) => &mut node.order.prev,
             None => &mut self.order.prev,
         }
-    }
-
-    /// Gives memory back after a burst: moves the nodes together, in arrival order. Readers' places go stale, so they
-    /// seek once. O(n), after at least 3n removals.
-    fn compact(&mut self) {
-        let mut old = std::mem::take(&mut self.nodes);
-        let mut moved = BTreeMap::new();
-        self.nodes.reserve_exact(old.len());
-        let mut prev = NONE;
-        for index in self.by_arrival.values_mut() {
-            let mut node = old.remove(*index as usize);
-            node.arrival = Links { prev, next: NONE };
-            let new = self.nodes.insert(node) as u32;
-            moved.insert(*index, new);
-            match self.nodes.get_mut(prev as usize) {
-                Some(node) => node.arrival.next = new,
-                None => self.arrival.next = new,
-            }
-            *index = new;
-            prev = new;
-        }
-        self.arrival.prev = prev;
-        prev = NONE;
-        for index in self.by_sequence.values_mut() {
-            *index = moved[index];
-            match self.nodes.get_mut(prev as usize) {
-                Some(node) => node.order.next = *index,
-                None => self.order.next = *index,
-            }
-            self.nodes[*index as usize].order = Links { prev, next: NONE };
-            prev = *index;
-        }
-        self.order.prev = prev;
     }
 }

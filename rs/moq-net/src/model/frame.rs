@@ -1,6 +1,6 @@
 //! One frame: a presentation time and bytes nobody copies.
 //!
-//! Owns the frame as readers get it and as the cache keeps it. May not know the group around it.
+//! Owns the frame as readers get it and as groups keep it. May not know the group around it.
 
 use bytes::Bytes;
 
@@ -26,4 +26,35 @@ pub struct Frame {
 pub(super) struct Stored {
     pub(super) time: u64,
     pub(super) payload: Bytes,
+}
+
+/// The frames of a group. Many groups are one frame, which needs no allocation of its own.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    first: Option<Stored>,
+    rest: Vec<Stored>,
+}
+
+impl Frames {
+    pub(super) fn len(&self) -> usize {
+        self.rest.len() + usize::from(self.first.is_some())
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    pub(super) fn push(&mut self, frame: Stored) {
+        match self.first {
+            None => self.first = Some(frame),
+            Some(_) => self.rest.push(frame),
+        }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Stored> {
+        match index.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(index) => self.rest.get(index),
+        }
+    }
 }

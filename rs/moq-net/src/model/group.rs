@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::frame::{FRAME_OVERHEAD, Stored};
+use super::cache::Place;
+use super::frame::{FRAME_OVERHEAD, Frames, Stored};
 use super::pool::Pool;
 use super::state::TrackShared;
 use super::wait::{WaitKey, WaitList};
@@ -28,7 +29,7 @@ pub const MAX_GROUP_BYTES: usize = 32 << 20;
 
 /// What a group is charged beside its frames: its nodes, index entries and allocations, rounded up. Empty groups cost
 /// this too, so they can't fill memory for free.
-pub(super) const GROUP_OVERHEAD: u64 = 512;
+pub(super) const GROUP_OVERHEAD: u64 = 640;
 
 /// No timestamp yet; no valid one is this large.
 const NO_TIME: u64 = u64::MAX;
@@ -36,7 +37,8 @@ const NO_TIME: u64 = u64::MAX;
 /// A group as the cache and all its handles share it.
 pub(super) struct GroupShared {
     sequence: u64,
-    stamp: u64,
+    /// Where it is in the cache, or was.
+    place: Place,
     scale: Timescale,
     track: Weak<TrackShared>,
     pool: Pool,
@@ -51,7 +53,7 @@ pub(super) struct GroupShared {
 struct GroupState {
     /// Index of the first frame here.
     start: u64,
-    frames: Vec<Stored>,
+    frames: Frames,
     bytes: usize,
     charged: u64,
     end: Option<Result<()>>,
@@ -69,12 +71,12 @@ impl GroupShared {
         pool: Pool,
         scale: Timescale,
         sequence: u64,
-        stamp: u64,
+        place: Place,
     ) -> Self {
         pool.charge(GROUP_OVERHEAD);
         Self {
             sequence,
-            stamp,
+            place,
             scale,
             track,
             pool,
@@ -92,8 +94,8 @@ impl GroupShared {
         self.sequence
     }
 
-    pub(super) const fn stamp(&self) -> u64 {
-        self.stamp
+    pub(super) const fn place(&self) -> Place {
+        self.place
     }
 
     /// Largest timestamp so far.
@@ -204,7 +206,7 @@ impl Group {
             return Err(Error::FrameTooLarge);
         }
         match self.push(time, payload)? {
-            0 => self.track.started(self.shared.stamp, time),
+            0 => self.track.started(self.shared.place, time),
             _ => self.track.late.advanced(time),
         }
         self.shared.waiters.wake();
@@ -223,10 +225,6 @@ impl Group {
             drop(state);
             self.end(Error::GroupTooLarge);
             return Err(Error::GroupTooLarge);
-        }
-        if index == 0 {
-            // Many groups are one frame: a vector's usual first four places would be wasted on them.
-            state.frames.reserve_exact(1);
         }
         let charge = payload.len() as u64 + FRAME_OVERHEAD;
         state.bytes += payload.len();
@@ -301,7 +299,7 @@ impl Group {
 
     fn end(&self, error: Error) {
         if self.shared.abort(error) {
-            self.track.forget(self.shared.stamp);
+            self.track.forget(self.shared.place);
         }
     }
 }
@@ -399,7 +397,7 @@ impl GroupConsumer {
     pub fn is_late(&self, max_age: Duration) -> bool {
         let age = self.shared.scale.units(max_age);
         let track = self.shared.track.upgrade();
-        track.is_none_or(|track| track.is_late(self.shared.stamp, age))
+        track.is_none_or(|track| track.is_late(self.shared.place, age))
     }
 
     /// Waits until the group [is late](Self::is_late).
@@ -408,7 +406,7 @@ impl GroupConsumer {
         let Some(track) = self.shared.track.upgrade() else {
             return;
         };
-        track.wait_late(self.shared.stamp, age).await;
+        track.wait_late(self.shared.place, age).await;
     }
 }
 

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
-use super::cache::{Cache, Node};
+use super::cache::{Cache, Node, Place};
 use super::state::TrackShared;
 use super::wait::WaitList;
 
@@ -43,9 +43,9 @@ impl Cache {
         }
     }
 
-    /// As [`Self::lateness`], of the group `stamp`. O(log groups).
-    fn lateness_of(&self, stamp: u64, age: u64) -> Lateness {
-        self.stamped(stamp)
+    /// As [`Self::lateness`], of the group at `place`.
+    fn lateness_of(&self, place: Place, age: u64) -> Lateness {
+        self.find(place)
             .map_or(Lateness::Late, |node| self.lateness(node, age))
     }
 
@@ -110,18 +110,18 @@ impl LateWatch {
 }
 
 impl TrackShared {
-    /// Whether the group `stamp` is late, or gone.
-    pub(super) fn is_late(&self, stamp: u64, age: u64) -> bool {
-        self.lock().cache.lateness_of(stamp, age) == Lateness::Late
+    /// Whether the group at `place` is late, or gone.
+    pub(super) fn is_late(&self, place: Place, age: u64) -> bool {
+        self.lock().cache.lateness_of(place, age) == Lateness::Late
     }
 
-    /// Waits until the group `stamp` is late, or gone.
-    pub(super) async fn wait_late(&self, stamp: u64, age: u64) {
+    /// Waits until the group at `place` is late, or gone.
+    pub(super) async fn wait_late(&self, place: Place, age: u64) {
         let watch = &self.late;
         let mut waiter = watch.waiters.waiter();
         poll_fn(|cx| {
             let state = self.lock();
-            match state.cache.lateness_of(stamp, age) {
+            match state.cache.lateness_of(place, age) {
                 Lateness::Late => return Poll::Ready(()),
                 Lateness::At(time) => {
                     waiter.register(cx);
@@ -130,7 +130,7 @@ impl TrackShared {
                 Lateness::Unknown => waiter.register(cx),
             }
             // A writer stores its timestamp and then reads `at`, without this lock: look once more.
-            match state.cache.lateness_of(stamp, age) {
+            match state.cache.lateness_of(place, age) {
                 Lateness::Late => Poll::Ready(()),
                 _ => Poll::Pending,
             }

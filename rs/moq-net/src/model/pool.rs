@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use super::cache::Place;
 use super::lock;
 use super::state::TrackShared;
 use crate::Error;
@@ -43,8 +44,8 @@ struct List {
 
 struct Entry {
     track: Weak<TrackShared>,
-    /// The group's arrival stamp in its track.
-    stamp: u64,
+    /// Where the track has the group.
+    place: Place,
     since: u64,
 }
 
@@ -102,7 +103,7 @@ impl Pool {
     }
 
     /// Lists a superseded group. O(log groups).
-    pub(super) fn list(&self, track: &Weak<TrackShared>, stamp: u64) -> PoolKey {
+    pub(super) fn list(&self, track: &Weak<TrackShared>, place: Place) -> PoolKey {
         let since = self.shared.now.load(Ordering::Relaxed);
         let mut list = lock(&self.shared.list);
         let key = list.next;
@@ -111,7 +112,7 @@ impl Pool {
             key,
             Entry {
                 track: track.clone(),
-                stamp,
+                place,
                 since,
             },
         );
@@ -152,7 +153,7 @@ impl Pool {
 impl Entry {
     fn evict(self, error: Error) {
         if let Some(track) = self.track.upgrade() {
-            track.evict(self.stamp, &error);
+            track.evict(self.place, &error);
         }
     }
 }

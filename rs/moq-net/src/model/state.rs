@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::Poll;
 
 use super::audience::Audience;
-use super::cache::{Cache, Node};
+use super::cache::{Cache, Node, Place};
 use super::datagram::Ring;
 use super::group::GroupShared;
 use super::lateness::LateWatch;
@@ -117,20 +117,24 @@ impl TrackShared {
                 if !old.group.is_aborted() {
                     return Err(Error::Duplicate);
                 }
-                let stamp = old.stamp;
-                gone.extend(self.unlink(&mut state, stamp));
+                let place = old.group.place();
+                gone.extend(self.unlink(&mut state, place));
             }
+            let place = state.cache.next_place();
             let group = Arc::new(GroupShared::new(
                 Arc::downgrade(self),
                 self.pool.clone(),
                 info.timescale,
                 sequence,
-                state.cache.next_stamp(),
+                place,
             ));
-            let superseded = state.cache.newest().map(|node| (node.sequence, node.stamp));
-            let stamp = state.cache.insert(group.clone());
-            match superseded {
-                Some((newest, _)) if newest > sequence => self.list(&mut state, stamp),
+            let newest = state
+                .cache
+                .newest()
+                .map(|node| (node.sequence, node.group.place()));
+            state.cache.insert(group.clone());
+            match newest {
+                Some((newest, _)) if newest > sequence => self.list(&mut state, place),
                 Some((_, newest)) => self.list(&mut state, newest),
                 None => {}
             }
@@ -146,11 +150,11 @@ impl TrackShared {
     }
 
     /// A group's first frame was written.
-    pub(super) fn started(&self, stamp: u64, time: u64) {
+    pub(super) fn started(&self, place: Place, time: u64) {
         let mut gone = Vec::new();
         {
             let mut state = self.lock();
-            if let Some(node) = state.cache.stamped_mut(stamp) {
+            if let Some(node) = state.cache.find_mut(place) {
                 node.start = Some(time);
             }
             if let Some(info) = self.info.get() {
@@ -162,34 +166,34 @@ impl TrackShared {
     }
 
     /// Takes an aborted group that has no frame out of the cache, so that no cursor meets it.
-    pub(super) fn forget(&self, stamp: u64) {
+    pub(super) fn forget(&self, place: Place) {
         let node = {
             let mut state = self.lock();
             state.lost = true;
-            self.unlink(&mut state, stamp)
+            self.unlink(&mut state, place)
         };
         drop(node);
         self.parked.wake();
         self.late.changed();
     }
 
-    /// Lets go of the group `stamp`, unless it is the newest.
-    pub(super) fn evict(&self, stamp: u64, error: &Error) {
+    /// Lets go of the group at `place`, unless it is the newest.
+    pub(super) fn evict(&self, place: Place, error: &Error) {
         let node = {
             let mut state = self.lock();
-            let Some(node) = state.cache.stamped_mut(stamp) else {
+            let Some(node) = state.cache.find_mut(place) else {
                 return;
             };
             node.listed = None;
             if state
                 .cache
                 .newest()
-                .is_some_and(|newest| newest.stamp == stamp)
+                .is_some_and(|newest| newest.group.place() == place)
             {
                 return;
             }
             state.lost = true;
-            self.unlink(&mut state, stamp)
+            self.unlink(&mut state, place)
         };
         self.let_go(node.into_iter().collect(), error);
     }
@@ -220,7 +224,7 @@ impl TrackShared {
         };
         for group in open {
             if group.abort(error.clone()) {
-                self.forget(group.stamp());
+                self.forget(group.place());
             }
         }
     }
@@ -288,14 +292,14 @@ impl TrackShared {
             if !state.cache.is_late(oldest, age) {
                 return;
             }
-            let stamp = oldest.stamp;
+            let place = oldest.group.place();
             state.lost = true;
-            gone.extend(self.unlink(state, stamp));
+            gone.extend(self.unlink(state, place));
         }
     }
 
-    fn unlink(&self, state: &mut TrackState, stamp: u64) -> Option<Node> {
-        let node = state.cache.remove(stamp)?;
+    fn unlink(&self, state: &mut TrackState, place: Place) -> Option<Node> {
+        let node = state.cache.remove(place)?;
         if let Some(key) = node.listed {
             self.pool.unlist(key);
         }
@@ -303,11 +307,11 @@ impl TrackShared {
     }
 
     /// Offers a superseded group to the pool.
-    fn list(self: &Arc<Self>, state: &mut TrackState, stamp: u64) {
-        if let Some(node) = state.cache.stamped_mut(stamp)
+    fn list(self: &Arc<Self>, state: &mut TrackState, place: Place) {
+        if let Some(node) = state.cache.find_mut(place)
             && node.listed.is_none()
         {
-            node.listed = Some(self.pool.list(&Arc::downgrade(self), stamp));
+            node.listed = Some(self.pool.list(&Arc::downgrade(self), place));
         }
     }
 

@@ -240,3 +240,19 @@ fn a_burst_gives_its_index_back() {
     assert!(track.index_capacity() <= 4 * 6_001);
     assert_eq!(ordered(&mut cursor)[..2], [19_999, far]);
 }
+
+#[test]
+fn the_overheads_cover_what_a_group_and_a_frame_take() {
+    use super::super::{cache::Node, frame::Stored, group::GroupShared, pool::PoolKey};
+    use std::mem::size_of;
+    // Beside the structures: two counts of the Arc, three map entries (maps may be half empty), a word a malloc.
+    let index = 2 * (size_of::<[u64; 2]>() * 2 + size_of::<PoolKey>() + size_of::<[u64; 4]>());
+    let group = size_of::<GroupShared>() + 16 + size_of::<Option<Node>>() + index + 8;
+    assert!(GROUP_OVERHEAD as usize >= group, "{group}");
+    // Vectors may be half empty; a payload of its own has a reference count.
+    let frame = 2 * size_of::<Stored>() + 16;
+    assert!(
+        super::super::frame::FRAME_OVERHEAD as usize >= frame,
+        "{frame}"
+    );
+}
