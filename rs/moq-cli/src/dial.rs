@@ -120,11 +120,15 @@ impl Dialler {
     }
 }
 
-/// A peer that is gone without a word is noticed after ten seconds.
-fn transport() -> TransportConfig {
+/// What both ends of a connection need.
+pub(crate) fn transport() -> TransportConfig {
     TransportConfig {
+        // A peer that is gone without a word is noticed after ten seconds.
         idle_timeout: Duration::from_secs(10),
         keep_alive: Some(Duration::from_secs(3)),
+        // A subscription holds one bidirectional stream, a group on its way one unidirectional.
+        max_bi_streams: 1024,
+        max_uni_streams: 1024,
         ..TransportConfig::default()
     }
 }

@@ -35,6 +35,12 @@ pub(crate) enum Error {
         others: String,
     },
 
+    #[error("a transport stream is nothing for a screen: give --output F.ts, or pipe it somewhere")]
+    Terminal,
+
+    #[error("interrupted before the end")]
+    Interrupted,
+
     #[error("stdin cannot be started over: --loop needs a file")]
     Loop,
 

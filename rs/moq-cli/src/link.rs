@@ -79,10 +79,7 @@ impl Link {
         direction: Direction,
         pool: Pool,
     ) -> Result<Self, Error> {
-        let origin = Origin::with_config(OriginConfig {
-            hop: Some(random_hop()),
-            pool,
-        });
+        let origin = new_origin(pool);
         let dialler = Dialler::new(url, args)?;
         let live = watch::Sender::new(None);
         Ok(Self {
@@ -101,8 +98,12 @@ impl Link {
         direction: Direction,
         pool: Pool,
     ) -> Result<Self, Error> {
-        let (endpoint, address) =
-            listen(address, &args.identity.load()?, alpn(&args.dial.protocol))?;
+        let identity = args.identity.load()?;
+        let (endpoint, address) = listen(address, &identity, alpn(&args.dial.protocol))?;
+        let fingerprint = hex::encode(identity.fingerprint());
+        say(format!(
+            "listening on {address} (UDP), certificate SHA-256 {fingerprint}"
+        ));
         let everything = Auth::everything();
         let auth = match direction {
             Direction::Publish => Auth {
@@ -276,9 +277,11 @@ fn failure(dialler: &Dialler, error: moq_net::Error) -> Error {
     }
 }
 
-/// An id for our own origin, so that what we publish is known again if it comes back to us.
-fn random_hop() -> u64 {
-    (random() >> 2).max(1)
+/// An origin with an id of its own, so that what we publish is known again if it comes back to us.
+pub(crate) fn new_origin(pool: Pool) -> Origin {
+    // 1 to 2^62−1: what a QUIC varint carries, and not "unknown".
+    let hop = Some((random() >> 2).max(1));
+    Origin::with_config(OriginConfig { hop, pool })
 }
 
 pub(crate) fn random() -> u64 {

@@ -1,16 +1,13 @@
 //! Owns how an address is listened on. Called by `relay` and `link`; accepts nobody.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use moq_quic::tls::Identity;
-use moq_quic::{Endpoint, ServerConfig, TransportConfig};
+use moq_quic::{Endpoint, ServerConfig};
 
 use crate::args::IdentityArgs;
+use crate::dial::transport;
 use crate::error::Error;
-
-/// A peer that is gone without a word is noticed after this long.
-const IDLE: Duration = Duration::from_secs(10);
 
 /// Listens on `address`; gives the endpoint and the address with its real port.
 pub(crate) fn listen(
@@ -19,10 +16,7 @@ pub(crate) fn listen(
     alpn: Vec<Vec<u8>>,
 ) -> Result<(Endpoint, SocketAddr), Error> {
     let mut config = ServerConfig::new(identity.clone(), alpn);
-    config.transport = TransportConfig {
-        idle_timeout: IDLE,
-        ..TransportConfig::default()
-    };
+    config.transport = transport();
     let endpoint = Endpoint::server(address, config).map_err(Error::Listen)?;
     let address = endpoint.local_addr().map_err(Error::Listen)?;
     Ok((endpoint, address))

@@ -3,10 +3,12 @@
 //! | module | what it owns |
 //! |---|---|
 //! | `args` | the command line |
-//! | `announced`, `demo`, `relay` | one command each |
+//! | `announced`, `check`, `demo`, `publish`, `relay`, `subscribe` | one command each |
 //! | `link`, `dial`, `address`, `backoff` | the way to the other end, and back to it |
+//! | `awaited` | which broadcast a name stands for |
 //! | `listen` | sockets and certificates of whoever waits |
-//! | `input`, `pacing` | where a transport stream comes from, and when |
+//! | `input`, `feed`, `pacing`, `window` | where a transport stream comes from, and when |
+//! | `sink` | where one goes |
 //! | `say`, `table`, `units`, `progress`, `quantiles` | what a person sees |
 //! | `error` | what a person is told when it can't go on |
 
@@ -15,6 +17,7 @@ mod announced;
 mod args;
 mod awaited;
 mod backoff;
+mod check;
 mod demo;
 mod dial;
 mod error;
@@ -29,10 +32,13 @@ mod quantiles;
 mod relay;
 mod say;
 mod signal;
+mod sink;
+mod subscribe;
 mod table;
 mod units;
 mod window;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -65,13 +71,19 @@ fn main() -> ExitCode {
 }
 
 async fn run(command: Command) -> Result<ExitCode, Error> {
-    match command {
-        Command::Relay(args) => relay::run(args).await?,
-        Command::Publish(args) => publish::run(args).await?,
-        Command::Announced(args) => announced::run(args).await?,
-        _ => {}
-    }
-    Ok(ExitCode::SUCCESS)
+    let good = match command {
+        Command::Demo(args) => demo::run(args).await?,
+        Command::Check(args) => check::run(args).await?,
+        Command::Relay(args) => relay::run(args).await.map(|()| true)?,
+        Command::Publish(args) => publish::run(args).await.map(|()| true)?,
+        Command::Subscribe(args) => subscribe::run(args).await.map(|()| true)?,
+        Command::Announced(args) => announced::run(args).await.map(|()| true)?,
+    };
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Sends what the libraries trace to stderr: nothing, sessions, or everything. `RUST_LOG` decides if set.
@@ -86,5 +98,6 @@ fn log(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
 }

@@ -9,11 +9,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar for `total` bytes of input.
-    pub(crate) fn new(total: u64) -> Self {
-        let bar =
-            ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
-        let template = "{spinner} {wide_bar} {percent:>3}%  {msg}  {elapsed_precise}";
+    /// A bar for `total` bytes of input, or only a count if that is unknown.
+    pub(crate) fn new(total: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
+        let template = match total {
+            Some(_) => "sending {wide_bar} {percent:>3} %  {bytes}  {elapsed}",
+            None => "sending {spinner} {bytes}  {elapsed}",
+        };
         // The template is a constant: were it wrong, the default bar would do as well.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸ "));
@@ -25,11 +27,6 @@ impl Progress {
     /// `sent` bytes of the input are on their way.
     pub(crate) fn sent(&self, sent: u64) {
         self.0.set_position(sent);
-    }
-
-    /// What is going on.
-    pub(crate) fn note(&self, text: String) {
-        self.0.set_message(text);
     }
 
     /// Takes the bar away, for the report to stand alone.

@@ -25,6 +25,10 @@ const AHEAD: u64 = 8 << 20;
 /// How often counters are looked at that nothing announces a change of.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// A subscriber asks for one track after the other: this long after the first, it has asked for all it
+/// wants; and this long after the last of them has ended, it wants nothing more.
+const SETTLED: Duration = Duration::from_millis(300);
+
 /// After an interrupt, nobody wants to wait long.
 const SHORT_LINGER: Duration = Duration::from_secs(2);
 
@@ -95,25 +99,36 @@ async fn feed_all(feed: &mut Feed, link: &Link, unpaced: bool) -> Result<(), Err
         }
         return Ok(());
     }
+    first_subscriber(feed, link).await;
     let mut window = Window::new(AHEAD);
-    let mut waiting = false;
     loop {
-        let served = served(feed, link);
-        if served.is_empty() && !waiting {
-            say("waiting for a subscriber (--no-pace sends only as fast as it is taken)");
-        }
-        waiting = served.is_empty();
+        let readers = readers(feed, link);
         // Every subscription is looked at, so that each is measured from when it came.
-        let open = served
+        let behind = readers
             .iter()
             .filter(|reader| !reader.allowed_by(&mut window))
-            .count()
-            == 0;
-        if waiting || !open {
+            .count();
+        if readers.is_empty() || behind > 0 {
             sleep(LOOK).await;
         } else if !feed.step().await? {
             return Ok(());
         }
+    }
+}
+
+/// Waits until somebody has subscribed to all tracks, or to some and that was all.
+async fn first_subscriber(feed: &Feed, link: &Link) {
+    say("waiting for a subscriber (--no-pace sends only as fast as it is taken)");
+    let all = feed.stats().tracks.len();
+    let mut since = None;
+    loop {
+        match readers(feed, link).len() {
+            0 => since = None,
+            some if some >= all => return,
+            _ if since.get_or_insert_with(Instant::now).elapsed() >= SETTLED => return,
+            _ => {}
+        }
+        sleep(LOOK).await;
     }
 }
 
@@ -132,7 +147,7 @@ impl Reader {
 }
 
 /// Every subscription to a media track there is now.
-fn served(feed: &Feed, link: &Link) -> Vec<Reader> {
+fn readers(feed: &Feed, link: &Link) -> Vec<Reader> {
     let tracks = feed.stats().tracks;
     let mut readers = Vec::new();
     for (session, stats) in link.stats().into_iter().enumerate() {
@@ -155,7 +170,7 @@ fn served(feed: &Feed, link: &Link) -> Vec<Reader> {
     readers
 }
 
-/// Waits until nobody subscribes any more, which is when everybody has everything.
+/// Waits until nobody has subscribed for a while, which is when everybody has everything.
 async fn linger(link: &Link, most: Duration) {
     let subscriptions = || {
         link.stats()
@@ -163,21 +178,25 @@ async fn linger(link: &Link, most: Duration) {
             .map(|stats: &SessionStats| stats.served.len())
             .sum::<usize>()
     };
-    if subscriptions() == 0 {
-        return;
-    }
-    say(format!(
-        "waiting up to {} for subscribers to have everything",
-        units::duration(most)
-    ));
-    let until = Instant::now() + most;
-    while subscriptions() > 0 {
-        if Instant::now() >= until {
-            let left = subscriptions();
+    let (began, mut busy) = (Instant::now(), Instant::now());
+    let mut said = false;
+    while busy.elapsed() < SETTLED {
+        let left = subscriptions();
+        if left > 0 {
+            busy = Instant::now();
+            if began.elapsed() >= most {
+                say(format!(
+                    "leaving {left} subscriptions without the end: see --linger"
+                ));
+                return;
+            }
+        }
+        if left > 0 && !said && began.elapsed() >= SETTLED {
+            said = true;
+            let most = units::duration(most);
             say(format!(
-                "leaving {left} subscriptions without the end: see --linger"
+                "waiting up to {most} for {left} subscriptions to have everything"
             ));
-            return;
         }
         tokio::select! {
             () = sleep(LOOK) => {}

@@ -18,3 +18,8 @@ mod session;
 pub use auth::{Auth, Grant, Pattern};
 pub use metrics::Metrics;
 pub use server::{Config, Drained, Relay};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -19,9 +19,11 @@ pub(crate) struct Place {
 pub(crate) struct Sighting {
     /// Since the start of the demo.
     pub(crate) at: Duration,
-    /// A hash of its time and payload.
+    /// Its presentation time in µs.
+    pub(crate) time: u64,
+    /// A hash of its payload.
     pub(crate) print: u64,
-    /// Of its payload.
+    /// Length of its payload.
     pub(crate) bytes: u64,
 }
 
@@ -100,6 +102,26 @@ impl Ledger {
         }
     }
 
+    /// Names of the tracks, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tracks.iter().map(|account| account.name.as_str())
+    }
+
+    /// What was sent on a track, frame by frame: time since its first frame in µs, hash and length. Nothing
+    /// of a track that isn't there. O(frames).
+    pub(crate) fn sequence(&self, name: &str) -> Vec<(i128, u64, u64)> {
+        let Some(account) = self.tracks.iter().find(|account| account.name == name) else {
+            return Vec::new();
+        };
+        let first = account.sent.values().next().map_or(0, |seen| seen.time);
+        let since = |seen: &Sighting| i128::from(seen.time) - i128::from(first);
+        account
+            .sent
+            .values()
+            .map(|seen| (since(seen), seen.print, seen.bytes))
+            .collect()
+    }
+
     /// Payload bytes sent and not delivered.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
@@ -122,7 +144,7 @@ impl Account {
             *whole &= arrived.is_some();
             frames.add(arrived.is_some());
             if let Some(arrived) = arrived {
-                changed += u64::from(arrived.print != sent.print);
+                changed += u64::from((arrived.print, arrived.time) != (sent.print, sent.time));
                 latencies.push(arrived.at.saturating_sub(sent.at));
             }
         }
@@ -252,6 +274,26 @@ mod tests {
         );
         assert_eq!((balance.changed, ledger.outstanding()), (0, 0));
         assert_eq!(balance.latency.quantile(99), Some(Duration::from_millis(3)));
+    }
+
+    #[test]
+    fn sequences_are_equal_at_another_time_of_day() {
+        let mut ledger = Ledger::default();
+        let (here, there) = (ledger.open("here"), ledger.open("there"));
+        // With B-frames, times go back.
+        for (index, time) in [(0, 80), (1, 0), (2, 40)] {
+            let at = |time| Sighting {
+                time,
+                ..seen(time, index)
+            };
+            ledger.sent(here, place(0, index), at(time + 1000));
+            ledger.sent(there, place(7, index), at(time));
+        }
+        assert_eq!(ledger.sequence("here"), ledger.sequence("there"));
+        assert_eq!(ledger.sequence("here")[1], (-80, 1, 100));
+        ledger.sent(there, place(8, 0), seen(0, 0));
+        assert_ne!(ledger.sequence("here"), ledger.sequence("there"));
+        assert_eq!(ledger.sequence("nowhere"), []);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use moq_mux::ts::check;
 use serde::Serialize;
 
 use super::ledger::{Balance, Tally};
@@ -57,16 +58,31 @@ pub(crate) struct Transport {
 }
 
 /// The transport stream that was written.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Mux {
-    /// Bits per second.
-    pub(crate) rate: f64,
+    /// Bits per second, by the stream's own clock.
+    pub(crate) rate: u64,
+    pub(crate) constant: bool,
     pub(crate) bytes: u64,
     /// Share of null packets, 0 to 1.
     pub(crate) null_share: f64,
     pub(crate) pcr_interval_max_ms: f64,
     /// Furthest any clock reference is from its byte position.
-    pub(crate) pcr_error_max_ns: f64,
+    pub(crate) pcr_error_max_ns: Option<f64>,
+}
+
+impl Mux {
+    pub(crate) fn new(report: &check::Report) -> Self {
+        let clock = report.clock();
+        Self {
+            rate: report.rate.unwrap_or(0),
+            constant: report.constant_rate,
+            bytes: report.bytes,
+            null_share: report.null_share,
+            pcr_interval_max_ms: clock.map_or(0.0, |clock| clock.interval_ms[2]),
+            pcr_error_max_ns: clock.and_then(|clock| clock.accuracy_ns),
+        }
+    }
 }
 
 impl TrackReport {
@@ -136,6 +152,7 @@ impl fmt::Display for Report {
         )?;
         let Mux {
             rate,
+            constant,
             bytes,
             null_share,
             pcr_interval_max_ms,
@@ -143,15 +160,20 @@ impl fmt::Display for Report {
         } = self.mux;
         writeln!(
             f,
-            "output   {}: {} at a constant {}, {:.1} % null packets",
+            "output   {}: {} at a {} {}, {:.1} % null packets",
             self.output,
             units::bytes(bytes),
-            units::rate(rate),
+            if constant { "constant" } else { "VARIABLE" },
+            units::rate(rate as f64),
             null_share * 100.0,
         )?;
+        let error = match pcr_error_max_ns {
+            Some(error) => format!("off by {error:.1} ns at most"),
+            None => "their error unknown".into(),
+        };
         writeln!(
             f,
-            "clock    a reference every {pcr_interval_max_ms:.1} ms at most, off by {pcr_error_max_ns:.0} ns at most",
+            "clock    references at most {pcr_interval_max_ms:.1} ms apart, {error}"
         )?;
         writeln!(f)?;
         for problem in &self.problems {
@@ -242,11 +264,12 @@ mod tests {
             tracks,
             transport: Transport::default(),
             mux: Mux {
-                rate: 2e6,
+                rate: 2_000_000,
+                constant: true,
                 bytes: 2_500_000,
                 null_share: 0.25,
                 pcr_interval_max_ms: 25.0,
-                pcr_error_max_ns: 18.5,
+                pcr_error_max_ns: Some(18.5),
             },
             passed: problems.is_empty(),
             problems,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use moq_mux::container;
 use moq_net::{BroadcastConsumer, Frame, GroupConsumer, Subscriber, Subscription};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -79,24 +80,12 @@ impl NearTap {
         }
     }
 
-    /// Looks at the track `name` from now on. Does nothing if it does already.
-    pub(crate) fn open(&mut self, name: &str) -> Result<(), moq_net::Error> {
-        if self.tracks.iter().any(|track| track.name == name) {
-            return Ok(());
+    /// Books every frame written since the last call as sent at `at`, of the tracks `names` and those
+    /// named before. O(frames + open groups).
+    pub(crate) fn look<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, at: Duration) {
+        for name in names {
+            self.open(name);
         }
-        let subscriber = self.consumer.subscribe(name, Subscription::everything())?;
-        let account = self.books.with(|ledger| ledger.open(name));
-        self.tracks.push(NearTrack {
-            name: name.into(),
-            account,
-            subscriber,
-            open: Vec::new(),
-        });
-        Ok(())
-    }
-
-    /// Books every frame written since the last call as sent at `at`. O(frames + open groups).
-    pub(crate) fn drain(&mut self, at: Duration) {
         let mut cx = Context::from_waker(Waker::noop());
         for track in &mut self.tracks {
             while let Poll::Ready(Ok(Some(group))) = track.subscriber.poll_recv_group(&mut cx) {
@@ -118,6 +107,24 @@ impl NearTap {
                         Poll::Pending => return true,
                     }
                 }
+            });
+        }
+    }
+}
+
+impl NearTap {
+    fn open(&mut self, name: &str) {
+        if self.tracks.iter().any(|track| track.name == name) {
+            return;
+        }
+        // A track that can't be had now is asked for again with the next look.
+        if let Ok(subscriber) = self.consumer.subscribe(name, Subscription::everything()) {
+            let account = self.books.with(|ledger| ledger.open(name));
+            self.tracks.push(NearTrack {
+                name: name.into(),
+                account,
+                subscriber,
+                open: Vec::new(),
             });
         }
     }
@@ -159,12 +166,17 @@ async fn watch_group(books: &Books, account: usize, mut group: GroupConsumer) {
 }
 
 fn sighting(frame: &Frame, at: Duration) -> Sighting {
+    // The container repeats the time in front of the payload, and time is compared apart.
+    let (time, payload) = match container::split(frame.payload.clone()) {
+        Ok((time, payload)) => (time, payload),
+        Err(_) => (frame.timestamp.value(), frame.payload.clone()),
+    };
     let mut hasher = DefaultHasher::new();
-    frame.timestamp.value().hash(&mut hasher);
-    frame.payload.hash(&mut hasher);
+    payload.hash(&mut hasher);
     Sighting {
         at,
+        time,
         print: hasher.finish(),
-        bytes: frame.payload.len() as u64,
+        bytes: payload.len() as u64,
     }
 }

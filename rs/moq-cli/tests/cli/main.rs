@@ -3,8 +3,10 @@
 //! | file | what it shows |
 //! |---|---|
 //! | `run` | how the tests run the binary |
+//! | `flows` | a stream from process to process, and what happens when one dies |
 //! | `faults` | what goes wrong is said in one line, and the status tells |
 
 mod run;
 
 mod faults;
+mod flows;

@@ -31,11 +31,7 @@ async fn with_loss_and_delay_everything_arrives_in_order() {
     let mut ordered = cursor.ordered();
     let writing = tokio::spawn(async move {
         for number in 0..300 {
-            write(
-                &track,
-                number * 20,
-                &format!("{number}{}", "x".repeat(300)),
-            );
+            write(&track, number * 20, &format!("{number}{}", "x".repeat(300)));
             sleep(20).await;
         }
         track.finish().unwrap();
