@@ -2,7 +2,10 @@
 //!
 //! Owned by the schedule's slab of entries; `order` threads its links. May not know rounds or priorities.
 
-use super::{config::Direction, slab::NIL};
+use super::{
+    config::Direction,
+    slab::{NIL, Slab},
+};
 
 /// What decides inside a group: the lower rank goes first.
 ///
@@ -153,3 +156,6 @@ impl Entry {
         self.flags.has(Flags::BACKLOG.or(Flags::BLOCKED))
     }
 }
+
+/// With its stamp, an entry is one cache line.
+const _: () = assert!(Slab::<Entry>::PLACE <= 64);

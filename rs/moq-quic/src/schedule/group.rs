@@ -5,7 +5,7 @@
 use super::{
     config::{Direction, GroupConfig},
     order::Order,
-    slab::NIL,
+    slab::{NIL, Slab},
 };
 
 /// The place of the control group: the first of every schedule.
@@ -74,3 +74,5 @@ impl Group {
         self.next != NIL
     }
 }
+
+const _: () = assert!(Slab::<Group>::PLACE <= 96);

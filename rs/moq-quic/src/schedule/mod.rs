@@ -3,18 +3,56 @@
 //! Owns the order in which groups, streams and datagrams get the wire. Called by `connection`, once per packet it is
 //! about to build. May not know QUIC, sockets, clocks or what the bytes are: streams are keys and bytes are numbers.
 //!
+//! # The contract
+//!
 //! First difference decides:
 //!
 //! | tier | rule |
 //! |---|---|
 //! | 1 control | [`Schedule::CONTROL`] is above every other group |
-//! | 2 priority | of the group, `u16`, higher first, strict: preempts at the next grant |
-//! | 3 fair share | groups of equal priority: deficit round robin by bytes, quantum = one packet payload × weight |
-//! | 4 order | inside a group: nearly finished (if the group says so), then `u64` order in the group's direction, then datagram before stream, then turns (or first come, if the group is unfair) |
+//! | 2 priority | of the group, `u16`: higher first, strict, preempts at the next grant |
+//! | 3 fair share | groups of equal priority: deficit round robin by bytes; quantum = one packet's payload × weight |
+//! | 4 order | inside a group: nearly finished (if it says so), then `u64` order in its direction, then datagram before stream, then turns of a packet (first come, if it is unfair) |
+//!
+//! | when | what holds |
+//! |---|---|
+//! | bytes are sent, again, or in datagrams | all spend the same deficit; a turn may overdraw by a grant, which the next one makes up for |
+//! | a group runs dry | it loses its credit, not its debt. In its turn it leaves the round; elsewhere it keeps its place until the round reaches it |
+//! | flow control blocks a stream | it costs no turn; a group with nothing else to send keeps its credit |
+//! | a group gets another priority | at the next grant, at the tail, with its deficit; no stream is looked at |
+//! | a grant does not fit | let go, it keeps its turn |
+//! | a group is closed | it is freed when its last stream or datagram has left |
+//! | datagrams exceed their budget | the oldest of the group of lowest priority goes (of those, that with most bytes queued), or the new one, if it is that |
+//! | there is nothing to send | `pop` gives back what memory bursts have left |
+//!
+//! Of two groups of equal priority and weight, one never gets ahead by more than a quantum and a grant while both have
+//! something to send.
+//!
+//! # What it costs
+//!
+//! Counted by callgrind (`bench/schedule`), the same for 16 groups and for 65,536: to move a queued group to another
+//! priority 72 instructions, to retire one with its stream 125, to grant and account for a packet 200. A group takes 72
+//! bytes, a stream 64, and memory grows by an eighth at a time. Streams that come in order, or take turns, cost O(1);
+//! others O(log n).
+//!
+//! # The files
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `config`, `key`, `grant` | what callers see beside [`Schedule`] |
+//! | `slab` | the places of groups and entries |
+//! | `group`, `entry` | what one group, one stream or datagram is |
+//! | `level` | which priorities have groups, and who is at the front of each |
+//! | `ring` | the round of each priority, threaded through the groups |
+//! | `order` | what a group may send, best first, threaded through the entries |
+//! | `datagram` | the datagram budget and its next victim |
+//! | `queue` | the steps that keep all these in step |
+//! | `model`, `op`, `trace`, `tests` | the slow truth, operations as data, and the proofs |
 
 mod config;
 mod datagram;
 mod entry;
+mod grant;
 mod group;
 mod key;
 mod level;
@@ -27,9 +65,12 @@ mod queue;
 mod ring;
 mod slab;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod trace;
 
 pub use config::{Config, Direction, GroupConfig};
+pub use grant::{EMPTY_FRAME, Evicted, Grant};
 pub use key::{DatagramId, GroupId, StreamKey};
 
 use datagram::Budget;
@@ -39,42 +80,6 @@ use order::Order;
 use queue::{MOST_BYTES, finishing};
 use ring::Rings;
 use slab::{NIL, Slab};
-
-/// What an empty frame is charged, in bytes: its header. Free of charge, a flood of them would never end its turn.
-pub const EMPTY_FRAME: usize = 8;
-
-/// The turn [`Schedule::pop`] gives; [`Schedule::sent`] takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grant {
-    /// Up to `max_bytes` of a stream. Zero means an empty frame: one that only opens or finishes the stream.
-    Stream {
-        /// Whose bytes.
-        key: StreamKey,
-        /// The group that pays.
-        group: GroupId,
-        /// How many bytes, at most.
-        max_bytes: usize,
-    },
-    /// A whole datagram. It may be longer than the budget that was asked for: the caller sends it, waits for a packet
-    /// with more room, or drops it with [`Schedule::remove_datagram`].
-    Datagram {
-        /// Which one.
-        id: DatagramId,
-        /// The group that pays.
-        group: GroupId,
-        /// Its length in bytes.
-        len: usize,
-    },
-}
-
-/// What the datagram budget has cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evicted {
-    /// Datagrams taken back or refused.
-    pub datagrams: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
 
 /// The send schedule of one connection.
 ///
@@ -425,78 +430,5 @@ impl Schedule {
     #[must_use]
     pub fn evicted(&self) -> Evicted {
         self.budget.evicted()
-    }
-}
-
-#[cfg(any(test, feature = "sim"))]
-impl op::Operations for Schedule {
-    fn set_quantum(&mut self, bytes: usize) {
-        Self::set_quantum(self, bytes)
-    }
-
-    fn open_group(&mut self, config: GroupConfig) -> GroupId {
-        Self::open_group(self, config)
-    }
-
-    fn close_group(&mut self, group: GroupId) {
-        Self::close_group(self, group)
-    }
-
-    fn set_group_priority(&mut self, group: GroupId, priority: u16) {
-        Self::set_group_priority(self, group, priority)
-    }
-
-    fn open_stream(&mut self, group: GroupId, order: u64) -> Option<StreamKey> {
-        Self::open_stream(self, group, order)
-    }
-
-    fn close_stream(&mut self, stream: StreamKey) {
-        Self::close_stream(self, stream)
-    }
-
-    fn set_stream_order(&mut self, stream: StreamKey, order: u64) {
-        Self::set_stream_order(self, stream, order)
-    }
-
-    fn move_stream(&mut self, stream: StreamKey, group: GroupId, order: u64) -> bool {
-        Self::move_stream(self, stream, group, order)
-    }
-
-    fn push(&mut self, stream: StreamKey, bytes: usize, fin: bool) {
-        Self::push(self, stream, bytes, fin)
-    }
-
-    fn push_datagram(
-        &mut self,
-        group: GroupId,
-        order: u64,
-        len: usize,
-        evict: impl FnMut(DatagramId),
-    ) -> Option<DatagramId> {
-        Self::push_datagram(self, group, order, len, evict)
-    }
-
-    fn remove_datagram(&mut self, datagram: DatagramId) {
-        Self::remove_datagram(self, datagram)
-    }
-
-    fn pop(&mut self, budget: usize) -> Option<Grant> {
-        Self::pop(self, budget)
-    }
-
-    fn sent(&mut self, grant: Grant, bytes: usize) {
-        Self::sent(self, grant, bytes)
-    }
-
-    fn charge_retransmit(&mut self, group: GroupId, bytes: usize) {
-        Self::charge_retransmit(self, group, bytes)
-    }
-
-    fn block(&mut self, stream: StreamKey) {
-        Self::block(self, stream)
-    }
-
-    fn unblock(&mut self, stream: StreamKey) {
-        Self::unblock(self, stream)
     }
 }

@@ -12,6 +12,11 @@ pub(super) const NIL: u32 = u32::MAX;
 /// Places not given back, so that a little coming and going allocates nothing.
 const KEEP: usize = 64;
 
+/// Room for growth: an eighth, so that memory stays close to what is used, but at least this many places.
+const fn slack(len: usize) -> usize {
+    if len < 64 { 8 } else { len / 8 }
+}
+
 /// What a place holds besides its value: the stamp of a live one; of a vacant one this bit, which no stamp has, and the
 /// next vacant place below it.
 const VACANT: u32 = 1 << 31;
@@ -38,6 +43,9 @@ pub(super) struct Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// Bytes of a place.
+    pub(super) const PLACE: usize = size_of::<Place<T>>();
+
     pub(super) const fn new() -> Self {
         Self {
             places: Vec::new(),
@@ -55,7 +63,11 @@ impl<T> Slab<T> {
 
     /// Makes a place, with anything in it. Apart from `insert`, so that that is short. O(1) amortised.
     pub(super) fn make_room(&mut self, filling: T) {
-        let index = self.places.len() as u32;
+        let len = self.places.len();
+        if len == self.places.capacity() {
+            self.places.reserve_exact(slack(len));
+        }
+        let index = len as u32;
         self.places.push(Place {
             value: filling,
             stamp: Stamp::MIN,
@@ -101,7 +113,7 @@ impl<T> Slab<T> {
             .rposition(is_live)
             .map_or(0, |last| last + 1);
         self.places.truncate(len);
-        self.places.shrink_to(KEEP.max(len * 2));
+        self.places.shrink_to(KEEP.max(len + slack(len)));
         self.vacant = LAST;
         for index in (0..len).rev() {
             if !is_live(&self.places[index]) {
@@ -133,7 +145,7 @@ impl<T> Slab<T> {
 
     /// Bytes of memory held.
     pub(super) fn allocated(&self) -> usize {
-        self.places.capacity() * size_of::<Place<T>>()
+        self.places.capacity() * Self::PLACE
     }
 }
 
