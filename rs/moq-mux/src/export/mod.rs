@@ -189,7 +189,7 @@ impl Export {
         let info = mux.next_slot(out);
         if mux.late() > late && self.config.rate.is_none() && source_rate(catalog).is_none() {
             // Nobody knew the rate: what came late shows that it must be higher.
-            self.raised = mux.rate() + mux.rate() / 8;
+            self.raised = (mux.rate() + mux.rate() / 8).max(peak_rate(catalog).unwrap_or(0));
             mux.set_rate(self.raised);
         }
         Ok(Some(info))
@@ -269,9 +269,10 @@ impl Export {
             let (pat, pmt) = describe::tables(catalog, &described, self.version);
             mux.set_tables(&pat, &pmt);
         }
-        let rate = self.config.rate.or_else(|| source_rate(catalog));
-        let peak = catalog.mpegts.as_ref().and_then(|mpegts| mpegts.peak_rate);
-        mux.set_rate(rate.unwrap_or_else(|| mux.rate().max(peak.unwrap_or(0))));
+        // A rate that was chosen here stays until something comes late: constant is worth more than tight.
+        if let Some(rate) = self.config.rate.or_else(|| source_rate(catalog)) {
+            mux.set_rate(rate);
+        }
     }
 
     /// Lays the first slot where the first unit can still be sent early enough.
@@ -460,4 +461,9 @@ fn is_ahead(track: &TrackIn, need: Option<i64>) -> bool {
 /// The rate the source had, when it was constant.
 fn source_rate(catalog: &Catalog) -> Option<u64> {
     catalog.mpegts.as_ref().and_then(|mpegts| mpegts.mux_rate)
+}
+
+/// The rate the source's peak needs, as far as it is known.
+fn peak_rate(catalog: &Catalog) -> Option<u64> {
+    catalog.mpegts.as_ref().and_then(|mpegts| mpegts.peak_rate)
 }

@@ -21,9 +21,9 @@ const OPEN: usize = 160;
 /// A jump this far starts over instead of filling bins, in bins: a minute.
 const JUMP: i64 = 2_400;
 
-/// What an exporter needs beside the units, in packets a second: a clock packet every 25 ms, PAT and PMT every 100 ms, a
+/// What an exporter needs beside the units, in packets a second: a clock packet every 25 ms, PAT and PMT every 75 ms, a
 /// few for service information.
-const OVERHEAD: u64 = 40 + 2 * 10 + 4;
+const OVERHEAD: u64 = 40 + 2 * 14 + 4;
 
 /// Rates are raised by this many per mille for what the simple model leaves out (slot borders, buffers).
 const MARGIN: u64 = 50;

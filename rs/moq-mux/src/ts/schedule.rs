@@ -14,6 +14,13 @@ use super::tstd::Limits;
 /// Payload of a packet, as the buffers behind the transport buffer count it at most.
 const PAYLOAD: u64 = PACKET as u64 - 4;
 
+/// A decoder buffer below this many bytes fills long before the lead is over …
+const SMALL: u64 = 64 << 10;
+
+/// … so such a lane is sent this early at most, in ticks of 27 MHz (200 ms): sent as early as video, its first units would
+/// fill the buffer at once and the lane fall silent until the first is decoded (700 ms at most: TR 101 290 check 2.5).
+const SMALL_LEAD: i64 = 5_400_000;
+
 /// All lanes of a multiplex.
 #[derive(Debug)]
 pub struct Schedule {
@@ -99,7 +106,8 @@ impl Schedule {
         while budget > 0 {
             let ready = |(index, lane): (usize, &Lane)| {
                 let due = lane.queue.front()?;
-                (lane.room > 0 && due.dts - start <= self.lead).then_some((due.dts, index))
+                (lane.room > 0 && due.dts - start <= lane.lead(self.lead))
+                    .then_some((due.dts, index))
             };
             let Some((_, index)) = self.lanes.iter().enumerate().filter_map(ready).min() else {
                 break;
@@ -112,6 +120,12 @@ impl Schedule {
 }
 
 impl Lane {
+    /// How early its units may be sent, in ticks of 27 MHz.
+    fn lead(&self, most: i64) -> i64 {
+        let small = self.limits.buffer.is_some_and(|size| size < SMALL);
+        if small { most.min(SMALL_LEAD) } else { most }
+    }
+
     /// A new slot: what was decoded before it has left, and the transport buffer takes this many packets in 25 ms.
     fn begin(&mut self, start: i64) {
         while let Some(&(dts, bytes)) = self.held.front()

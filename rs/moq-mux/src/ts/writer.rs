@@ -191,8 +191,8 @@ fn timestamp(marker: u8, ticks: i64) -> [u8; 5] {
 
 #[cfg(test)]
 mod tests {
-    use crate::ts::packet::Packet;
     use super::*;
+    use crate::ts::packet::Packet;
     use proptest::prelude::*;
 
     fn written(unit: &Unit) -> (Vec<[u8; PACKET]>, Vec<u8>) {

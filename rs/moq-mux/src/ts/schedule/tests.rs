@@ -51,12 +51,34 @@ fn a_full_decoder_buffer_holds_a_lane_back() {
         buffer: Some(10 * PAYLOAD),
     });
     for n in 0..20 {
-        schedule.push(lane, (40 + n) * SLOT, 5);
+        schedule.push(lane, (8 + n) * SLOT, 5);
     }
     let slots = run(&mut schedule, 0, 100);
     // Two units fit; the third waits until the first is decoded.
-    let sent: u32 = slots[..40].iter().map(|counts| counts[0]).sum();
+    let sent: u32 = slots[..8].iter().map(|counts| counts[0]).sum();
     assert_eq!(sent, 10);
+    assert_eq!(schedule.late(), 0);
+}
+
+#[test]
+fn a_small_buffer_is_not_filled_and_left_waiting() {
+    let mut schedule = Schedule::new(SECOND);
+    let lane = schedule.add_lane(Limits::adts(2));
+    for n in 0..40 {
+        schedule.push(lane, 60 * SLOT + n * 576_000, 3);
+    }
+    let slots = run(&mut schedule, 0, 100);
+    let sent: Vec<_> = slots
+        .iter()
+        .enumerate()
+        .filter(|(_, counts)| counts[0] > 0)
+        .map(|(slot, _)| slot)
+        .collect();
+    // 700 ms are 28 slots.
+    assert!(
+        sent.windows(2).all(|pair| pair[1] - pair[0] < 10),
+        "{sent:?}"
+    );
     assert_eq!(schedule.late(), 0);
 }
 
