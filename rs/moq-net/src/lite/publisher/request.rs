@@ -32,7 +32,7 @@ pub(crate) async fn fetch(peer: &Peer, send: &mut SendStream, input: &mut Input)
     let answer = async {
         let broadcast = peer.broadcast(&request.broadcast).await?;
         let info = broadcast.info(&request.track).await?;
-        let mut group = broadcast.fetch(&request.track, request.group)?;
+        let mut group = broadcast.fetch(&request.track, request.group).await?;
         let send_group = peer.conn.open_group(GroupConfig {
             priority: priority::send_group(request.priority, info.priority),
             ..GroupConfig::default()

@@ -39,11 +39,11 @@ pub(crate) async fn receive_group(peer: &Peer, mut input: Input) {
 }
 
 async fn receive(incoming: &Incoming, header: GroupHeader, input: &mut Input) -> Result<()> {
-    let track = incoming.track().await.ok_or(Error::Cancel)?;
+    let track = incoming.groups().await.ok_or(Error::Cancel)?;
     let group = match track.create_group(header.sequence) {
         Err(Error::Closed) => {
             let error = Error::ProtocolViolation("a group at or above the declared end");
-            track.abort(error.clone());
+            incoming.violate(&track, &error);
             return Err(error);
         }
         group => group?,
@@ -98,7 +98,7 @@ pub(crate) async fn receive_datagrams(peer: &Peer) {
         let Some(incoming) = peer.routes.incoming(header.subscribe) else {
             continue;
         };
-        let Some(track) = incoming.current_track() else {
+        let Some(track) = incoming.datagrams() else {
             continue;
         };
         let datagram = Datagram {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
@@ -29,6 +29,8 @@ struct Tables {
 #[derive(Debug)]
 pub(super) struct Incoming {
     state: watch::Sender<State>,
+    /// What the peer did that ends the track.
+    violation: OnceLock<Error>,
     /// Groups that have come or won't.
     settled: AtomicU64,
     pub(super) entry: Entry,
@@ -38,7 +40,11 @@ pub(super) struct Incoming {
 enum State {
     /// TRACK_INFO hasn't come: nothing can be read yet.
     Waiting,
-    Ready(Track),
+    /// The first group hasn't been named: only datagrams can be read. Groups come in any order, newest first under load,
+    /// so the first to come says nothing about where to begin.
+    Known(Track),
+    /// Groups can be read.
+    Started(Track),
     /// Nothing is wanted any more.
     Over,
 }
@@ -58,6 +64,7 @@ impl Routes {
     pub(super) fn open(&self, entry: Entry) -> (u64, Arc<Incoming>) {
         let incoming = Arc::new(Incoming {
             state: watch::Sender::new(State::Waiting),
+            violation: OnceLock::new(),
             settled: AtomicU64::new(0),
             entry,
         });
@@ -109,8 +116,9 @@ impl Routes {
         let incoming = std::mem::take(&mut tables.incoming);
         drop(tables);
         for incoming in incoming.into_values() {
-            if let State::Ready(track) = incoming.state.send_replace(State::Over) {
-                track.abort(error.clone());
+            match incoming.state.send_replace(State::Over) {
+                State::Known(track) | State::Started(track) => track.abort(error.clone()),
+                State::Waiting | State::Over => {}
             }
         }
         for remote in remotes.into_values() {
@@ -124,30 +132,49 @@ impl Routes {
 }
 
 impl Incoming {
-    /// Says where the groups go.
-    pub(super) fn ready(&self, track: Track) {
-        self.state.send_replace(State::Ready(track));
+    /// Says where datagrams go, and groups once they start.
+    pub(super) fn known(&self, track: Track) {
+        self.state.send_replace(State::Known(track));
     }
 
-    /// Waits until it is known where groups go. `None`: nowhere, any more.
-    pub(super) async fn track(&self) -> Option<Track> {
+    /// Lets groups be read.
+    pub(super) fn started(&self) {
+        self.state.send_if_modified(|state| match state {
+            State::Known(track) => {
+                *state = State::Started(track.clone());
+                true
+            }
+            _ => false,
+        });
+    }
+
+    /// Waits until groups can be read, and says where they go. `None`: nowhere, any more.
+    pub(super) async fn groups(&self) -> Option<Track> {
         let mut state = self.state.subscribe();
-        match &*state
-            .wait_for(|state| !matches!(state, State::Waiting))
-            .await
-            .ok()?
-        {
-            State::Ready(track) => Some(track.clone()),
+        let settled = |state: &State| matches!(state, State::Started(_) | State::Over);
+        match &*state.wait_for(settled).await.ok()? {
+            State::Started(track) => Some(track.clone()),
             _ => None,
         }
     }
 
-    /// Where groups go, if that is known.
-    pub(super) fn current_track(&self) -> Option<Track> {
+    /// Where datagrams go, if that is known.
+    pub(super) fn datagrams(&self) -> Option<Track> {
         match &*self.state.borrow() {
-            State::Ready(track) => Some(track.clone()),
-            _ => None,
+            State::Known(track) | State::Started(track) => Some(track.clone()),
+            State::Waiting | State::Over => None,
         }
+    }
+
+    /// Ends the track for what the peer did.
+    pub(super) fn violate(&self, track: &Track, error: &Error) {
+        let _ = self.violation.set(error.clone());
+        track.abort(error.clone());
+    }
+
+    /// What the peer did to end the track, if it did.
+    pub(super) fn violation(&self) -> Option<Error> {
+        self.violation.get().cloned()
     }
 
     /// Waits until nothing is wanted any more.

@@ -39,7 +39,7 @@ pub(super) async fn serve(peer: Arc<Peer>, broadcast: Path, request: TrackReques
         return;
     };
     if let Some(upstream) = &upstream {
-        upstream.incoming.ready(track.clone());
+        upstream.begin(&track);
     }
     let mut serving = Serving {
         peer: &peer,
@@ -50,6 +50,9 @@ pub(super) async fn serve(peer: Arc<Peer>, broadcast: Path, request: TrackReques
     };
     if let Err(error) = serving.run().await {
         tracing::debug!(%error, track = %name, "a track ended early");
+        if let Some(upstream) = &mut serving.upstream {
+            upstream.give_up(&error);
+        }
         serving.track.abort(error);
     }
 }
@@ -132,6 +135,15 @@ impl Upstream {
         Ok(this)
     }
 
+    /// TRACK_INFO has come: what the peer sends can be read, groups as soon as it has said where they start (before 05
+    /// it never does).
+    fn begin(&self, track: &Track) {
+        self.incoming.known(track.clone());
+        if !self.peer.version.has_setup() {
+            self.incoming.started();
+        }
+    }
+
     async fn update(&mut self, wish: Subscription) -> Result<()> {
         if self.wish != wish {
             self.send
@@ -148,6 +160,13 @@ impl Upstream {
         if self.send.finish().is_ok() {
             let _ = timeout(STRAGGLERS, self.input.end()).await;
         }
+    }
+
+    /// Unsubscribes for a reason.
+    fn give_up(&mut self, error: &Error) {
+        self.peer.routes.close_subscription(self.id);
+        transport::reset(&mut self.send, error);
+        self.input.stop(error);
     }
 
     /// Takes a response. False once the subscription is over.
@@ -170,6 +189,7 @@ impl Upstream {
             }
             None => return Ok(false),
         }
+        self.incoming.started();
         Ok(true)
     }
 
@@ -187,9 +207,7 @@ impl Upstream {
 
 impl Drop for Upstream {
     fn drop(&mut self) {
-        self.peer.routes.close_subscription(self.id);
-        transport::reset(&mut self.send, &Error::Cancel);
-        self.input.stop(&Error::Cancel);
+        self.give_up(&Error::Cancel);
     }
 }
 
@@ -233,7 +251,13 @@ impl Serving<'_> {
                     }
                     unused_since = None;
                 }
-                ended = self.track.closed() => return ended,
+                ended = self.track.closed() => {
+                    let upstream = self.upstream.as_ref();
+                    return match upstream.and_then(|upstream| upstream.incoming.violation()) {
+                        Some(violation) => Err(violation),
+                        None => ended,
+                    };
+                }
             }
         }
     }
@@ -245,7 +269,7 @@ impl Serving<'_> {
             None => {
                 let upstream =
                     Upstream::open(self.peer, &self.broadcast, self.track.name(), wish).await?;
-                upstream.incoming.ready(self.track.clone());
+                upstream.begin(&self.track);
                 self.upstream = Some(upstream);
                 Ok(())
             }
