@@ -91,6 +91,9 @@ def lay_over_head():
     (TREE / "Cargo.toml").write_text(re.sub(r"(?s)members = \[.*?\]", f"members = [{listed}]", manifest, count=1))
     for home in members:
         lay_over(home)
+    if metadata() is None:
+        checkout(git("rev-parse", "HEAD", cwd=TREE).strip())
+        return ["its own manifests and benches: head's don't fit it"]
     for home in members:
         if not has_benches(home):
             continue
@@ -142,13 +145,16 @@ def copy_dependencies(source, target):
 
 
 def metadata():
-    return json.loads(subprocess.run(
-        ["cargo", "metadata", "--no-deps", "--format-version=1"], cwd=TREE, capture_output=True, text=True, check=True
-    ).stdout)  # fmt: skip
+    """What cargo makes of the tree; None if it can't be read."""
+    command = ["cargo", "metadata", "--no-deps", "--format-version=1"]
+    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True)
+    return None if done.returncode else json.loads(done.stdout)
 
 
 def compile_tree(target, packages, notes, env=None):
     """(benches, commands) of the tree as it stands. What fails to build is noted and left out."""
+    if metadata() is None:
+        raise SystemExit(f"bench: cargo can't read the tree of arm {target}: try `cargo metadata` in {TREE}")
     chosen = [word for name in packages for word in ("--package", name)] or ["--workspace"]
     command = [
         "cargo", "build", "--release", "--bench", "*", "--bins", "--keep-going", *chosen,

@@ -30,13 +30,17 @@ def cases(arm, wanted):
 
 
 def list_cases(executable):
-    """Empty for a bench that isn't criterion's (a comparison that prints its own table)."""
+    """Empty for a bench that isn't criterion's (a comparison that prints its own table, and would begin to run)."""
+    return listed(executable, "--bench", "--list") if listed(executable, "--list") else []
+
+
+def listed(*command):
     try:
-        listed = subprocess.run([executable, "--bench", "--list"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
         return []
-    names = [line.removesuffix(": benchmark") for line in listed.stdout.splitlines() if line.endswith(": benchmark")]
-    return names if listed.returncode == 0 else []
+    names = [line.removesuffix(": benchmark") for line in done.stdout.splitlines() if line.endswith(": benchmark")]
+    return [] if done.returncode else names
 
 
 def count(place, env):
