@@ -66,6 +66,12 @@ impl Awaited {
         })
     }
 
+    /// The last one handed out was lost: hands it out once more if it is live after all. So it is when
+    /// the other end went over to another publisher of the same name.
+    pub(crate) fn again(&mut self) {
+        self.fresh = self.current.is_some();
+    }
+
     /// Waits until another broadcast takes the place of the last one handed out. Cancel safe.
     pub(crate) async fn replaced(&mut self) {
         while !self.fresh {
@@ -141,6 +147,20 @@ mod tests {
         let _broadcast = origin.create_broadcast("cam").unwrap();
         let mut awaited = awaited(&origin);
         awaited.live(SHORT).await.unwrap();
+        assert!(awaited.live(SHORT).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_handed_out_again_if_it_is_still_there() {
+        let origin = Origin::new();
+        let broadcast = origin.create_broadcast("cam").unwrap();
+        let mut awaited = awaited(&origin);
+        awaited.again();
+        awaited.live(SHORT).await.unwrap();
+        awaited.again();
+        awaited.live(SHORT).await.unwrap();
+        drop(broadcast);
+        awaited.again();
         assert!(awaited.live(SHORT).await.is_err());
     }
 

@@ -1,7 +1,7 @@
 //! Owns `moq check`: reads a transport stream, and prints what the checker found. Called by `main`; how
 //! it looks on a screen is `text`'s.
 
-mod text;
+pub(crate) mod text;
 
 use moq_mux::ts::check::Check;
 

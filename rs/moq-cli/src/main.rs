@@ -8,7 +8,7 @@
 //! | `awaited` | which broadcast a name stands for |
 //! | `listen` | sockets and certificates of whoever waits |
 //! | `input`, `feed`, `pacing`, `window` | where a transport stream comes from, and when |
-//! | `sink` | where one goes |
+//! | `sink`, `udp` | where one goes |
 //! | `say`, `table`, `units`, `progress`, `quantiles` | what a person sees |
 //! | `error` | what a person is told when it can't go on |
 
@@ -35,6 +35,7 @@ mod signal;
 mod sink;
 mod subscribe;
 mod table;
+mod udp;
 mod units;
 mod window;
 

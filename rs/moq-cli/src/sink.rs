@@ -1,12 +1,16 @@
-//! Owns where a transport stream is written: a file or stdout. Called by `subscribe` and `demo`; does
-//! not look at what it writes.
+//! Owns where a transport stream is written: a file, stdout or UDP. Called by `subscribe` and `demo`;
+//! does not look at what it writes.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
+use moq_mux::export::SlotInfo;
+use tokio::io::{AsyncWriteExt, BufWriter};
 
 use crate::error::Error;
 use crate::say::written;
+use crate::udp::Datagrams;
 
 /// Small slots are gathered into writes of this size.
 const BUFFER: usize = 256 << 10;
@@ -21,6 +25,7 @@ enum Writer {
     File(BufWriter<tokio::fs::File>),
     /// Whoever reads our stdout wants each slot when it comes.
     Stdout(tokio::io::Stdout),
+    Udp(Datagrams),
 }
 
 impl Sink {
@@ -51,16 +56,34 @@ impl Sink {
         })
     }
 
+    /// Sends to `address`, each datagram when it is due and `delay` after it could be.
+    pub(crate) async fn udp(address: SocketAddr, delay: Duration) -> Result<Self, Error> {
+        let datagrams = Datagrams::new(address, delay).await;
+        let name = format!("udp://{address}");
+        let datagrams = datagrams.map_err(|cause| Error::Write {
+            path: name.clone(),
+            cause,
+        })?;
+        Ok(Self {
+            name,
+            writer: Writer::Udp(datagrams),
+        })
+    }
+
     /// What to call it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Writes all of `bytes`. Not cancel safe: a part may have been written.
-    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    /// Writes all of a slot. Not cancel safe: a part may have been written.
+    pub(crate) async fn write(&mut self, slot: &[u8], info: &SlotInfo) -> Result<(), Error> {
         let outcome = match &mut self.writer {
-            Writer::File(file) => file.write_all(bytes).await,
-            Writer::Stdout(stdout) => all(stdout, bytes).await,
+            Writer::File(file) => file.write_all(slot).await,
+            Writer::Stdout(stdout) => match stdout.write_all(slot).await {
+                Ok(()) => stdout.flush().await,
+                failed => failed,
+            },
+            Writer::Udp(datagrams) => datagrams.send(slot, info).await,
         };
         outcome.map_err(|cause| written(&self.name, cause))
     }
@@ -70,12 +93,8 @@ impl Sink {
         let outcome = match &mut self.writer {
             Writer::File(file) => file.flush().await,
             Writer::Stdout(stdout) => stdout.flush().await,
+            Writer::Udp(datagrams) => datagrams.flush().await,
         };
         outcome.map_err(|cause| written(&self.name, cause))
     }
-}
-
-async fn all(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> std::io::Result<()> {
-    writer.write_all(bytes).await?;
-    writer.flush().await
 }

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use moq_mux::export::{Export, ExportConfig};
 use moq_net::Pool;
+use tokio::time::{Instant, sleep};
 
 use crate::args::SubscribeArgs;
 use crate::awaited::Awaited;
+use crate::backoff::{Backoff, BackoffConfig};
 use crate::error::Error;
-use crate::link::{Direction, Link};
+use crate::link::{Direction, Link, random};
 use crate::say::say;
 use crate::signal::interrupted;
 use crate::sink::Sink;
-use crate::units;
 
 /// Memory for what has arrived and is not written yet.
 const CACHE: u64 = 256 << 20;
@@ -20,10 +21,16 @@ const CACHE: u64 = 256 << 20;
 /// How long a broadcast that was never seen is waited for, unless the command line says.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a datagram waits for media that is late, unless the command line says.
+const UDP_DELAY: Duration = Duration::from_millis(200);
+
 /// Runs until the broadcast has ended cleanly, or until interrupted.
 pub(crate) async fn run(args: SubscribeArgs) -> Result<(), Error> {
     let link = Link::new(&args.link, Direction::Subscribe, Pool::new(CACHE))?;
-    let mut sink = Sink::open(args.output.as_deref()).await?;
+    let mut sink = match args.udp {
+        Some(address) => Sink::udp(address, args.delay.unwrap_or(UDP_DELAY)).await?,
+        None => Sink::open(args.output.as_deref()).await?,
+    };
     let outcome = tokio::select! {
         error = link.keep() => Err(error),
         outcome = subscribe(&args, &link, &mut sink) => outcome,
@@ -48,26 +55,31 @@ enum End {
 async fn subscribe(args: &SubscribeArgs, link: &Link, sink: &mut Sink) -> Result<(), Error> {
     let name = args.broadcast.as_str();
     let mut awaited = Awaited::new(link.origin(), name)?;
-    let config = ExportConfig {
-        rate: args.rate,
-        ..ExportConfig::default()
-    };
-    let mut first = true;
+    let mut backoff = Backoff::new(BackoffConfig::default());
+    let mut export: Option<Export> = None;
     loop {
         link.up().await;
         let patience = match args.timeout {
-            None => first.then_some(PATIENCE),
+            None => export.is_none().then_some(PATIENCE),
             Some(timeout) => Some(timeout).filter(|timeout| !timeout.is_zero()),
         };
         let consumer = tokio::select! {
             live = awaited.live(patience) => live?,
             () = interrupted() => return Ok(()),
         };
-        let verb = if first { "receiving" } else { "going on with" };
-        first = false;
-        let mut export = Export::new(consumer, config.clone());
-        say(format!("{verb} {name}, writing {}", sink.name()));
-        let end = pump(&mut export, &mut awaited, sink).await?;
+        let export = match &mut export {
+            Some(export) => {
+                say(format!("going on with {name}"));
+                export.resume(consumer);
+                export
+            }
+            None => {
+                say(format!("receiving {name}, writing {}", sink.name()));
+                export.insert(Export::new(consumer, config(args)))
+            }
+        };
+        let since = Instant::now();
+        let end = pump(export, &mut awaited, sink).await?;
         sink.flush().await?;
         match end {
             End::Stopped => return Ok(()),
@@ -78,10 +90,30 @@ async fn subscribe(args: &SubscribeArgs, link: &Link, sink: &mut Sink) -> Result
             End::Clean => say(format!(
                 "{name} has ended; waiting for the next of that name"
             )),
-            End::Lost(cause) => say(format!("lost {name}: {cause}; waiting for it to return")),
             End::Replaced => say(format!("another publisher has taken over {name}")),
+            End::Lost(cause) => {
+                say(format!("lost {name}: {cause}"));
+                // A broadcast that can't be read must not be asked for in a loop.
+                sleep(backoff.ended(since.elapsed(), random())).await;
+                awaited.again();
+            }
         }
     }
+}
+
+/// To a file, everything is written however late it comes; on the wire, time goes on.
+fn config(args: &SubscribeArgs) -> ExportConfig {
+    let mut config = ExportConfig {
+        rate: args.rate,
+        ..ExportConfig::default()
+    };
+    if args.udp.is_some() {
+        config.max_age = args.delay.unwrap_or(UDP_DELAY);
+        config.patience = config.max_age;
+    } else if let Some(delay) = args.delay {
+        config.patience = delay;
+    }
+    config
 }
 
 /// Writes slot after slot to the end of the broadcast.
@@ -97,7 +129,7 @@ async fn pump(export: &mut Export, awaited: &mut Awaited, sink: &mut Sink) -> Re
             () = &mut stop => return Ok(End::Stopped),
         };
         match next {
-            Ok(Some(_)) => sink.write(&slot).await?,
+            Ok(Some(info)) => sink.write(&slot, &info).await?,
             Ok(None) => return Ok(End::Clean),
             Err(cause) => return Ok(End::Lost(cause)),
         }

@@ -176,7 +176,7 @@ pub(crate) struct SubscribeArgs {
     #[arg(long, value_name = "BITS/S", value_parser = parse_rate)]
     pub(crate) rate: Option<u64>,
 
-    /// How far the output runs behind the media, for the network to deliver late groups in.
+    /// How long to wait for media that is late [default: 200ms with --udp, else 10s].
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) delay: Option<Duration>,
 

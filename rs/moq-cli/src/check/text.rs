@@ -58,7 +58,7 @@ fn render(text: &mut String, name: &str, report: &Report) -> std::fmt::Result {
         writeln!(text)?;
     }
     for finding in &report.findings {
-        writeln!(text, "{}", self::finding(finding))?;
+        writeln!(text, "fault    {}", self::finding(finding))?;
     }
     let faults: u64 = report.findings.iter().map(|finding| finding.count).sum();
     match report.findings.len() {
@@ -148,7 +148,8 @@ fn fill(fill: Option<&Fill>) -> String {
     }
 }
 
-fn finding(finding: &Finding) -> String {
+/// One fault, in one line.
+pub(crate) fn finding(finding: &Finding) -> String {
     let place = finding
         .pid
         .map_or(String::new(), |pid| format!(" on PID {pid}"));
@@ -164,10 +165,7 @@ fn finding(finding: &Finding) -> String {
         _ => format!(", at {} s", times.join(", ")),
     };
     let count = units::count(finding.count);
-    format!(
-        "fault {}{place}, {count}×{when}: {}",
-        finding.id, finding.detail
-    )
+    format!("{}{place}, {count}×{when}: {}", finding.id, finding.detail)
 }
 
 #[cfg(test)]
@@ -256,7 +254,7 @@ mod tests {
             },
         );
         let line =
-            "fault 1.1 on PID 256, 1,234×, first at 1.000, 2.500 s: two bad sync bytes in a row";
+            "fault    1.1 on PID 256, 1,234×, first at 1.000, 2.500 s: two bad sync bytes in a row";
         assert!(text.contains(line), "{text}");
         assert!(
             text.ends_with("verdict  FAIL: 1 kind of fault, 1,234 times"),

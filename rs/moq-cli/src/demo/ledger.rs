@@ -186,6 +186,7 @@ mod tests {
     fn seen(millis: u64, print: u64) -> Sighting {
         Sighting {
             at: Duration::from_millis(millis),
+            time: 0,
             print,
             bytes: 100,
         }

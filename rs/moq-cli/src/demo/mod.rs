@@ -23,6 +23,7 @@ use moq_net::{Broadcast, BroadcastConsumer, Pool, Route};
 use tokio::time::{Instant, sleep};
 
 use crate::args::DemoArgs;
+use crate::check::text::finding;
 use crate::error::Error;
 use crate::feed::{Feed, FeedConfig};
 use crate::input::Input;
@@ -104,13 +105,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<bool, Error> {
     for balance in &balances {
         tracks.push(TrackReport::new(balance, identical.contains(&balance.name)));
     }
-    let mut problems: Vec<_> = tracks.iter().flat_map(TrackReport::problems).collect();
-    problems.extend(
-        report
-            .findings
-            .iter()
-            .map(|finding| format!("output: {}", finding.detail)),
-    );
+    let problems: Vec<_> = tracks.iter().flat_map(TrackReport::problems).collect();
     let report = Report {
         input: name,
         output: args.output,
@@ -118,6 +113,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<bool, Error> {
         tracks,
         transport: stage.transport(),
         mux: Mux::new(&report),
+        faults: report.findings.iter().map(finding).collect(),
         passed: problems.is_empty(),
         problems,
     };
@@ -211,17 +207,13 @@ async fn export(
     loop {
         slot.clear();
         let next = export.next_slot(&mut slot).await;
-        if next
-            .map_err(|cause| Error::Media {
-                name: NAME.into(),
-                cause,
-            })?
-            .is_none()
-        {
-            return Ok(());
-        }
+        let next = next.map_err(|cause| Error::Media {
+            name: NAME.into(),
+            cause,
+        })?;
+        let Some(info) = next else { return Ok(()) };
         written.check.push(&slot);
         written.verify.push(&slot)?;
-        sink.write(&slot).await?;
+        sink.write(&slot, &info).await?;
     }
 }

@@ -23,7 +23,9 @@ pub(crate) struct Report {
     pub(crate) tracks: Vec<TrackReport>,
     pub(crate) transport: Transport,
     pub(crate) mux: Mux,
-    /// What was wrong; empty if nothing.
+    /// What the checker has against the output, which may be the input's own fault.
+    pub(crate) faults: Vec<String>,
+    /// What was lost or changed; empty if nothing.
     pub(crate) problems: Vec<String>,
     /// Whether nothing was.
     pub(crate) passed: bool,
@@ -176,18 +178,29 @@ impl fmt::Display for Report {
             "clock    references at most {pcr_interval_max_ms:.1} ms apart, {error}"
         )?;
         writeln!(f)?;
+        for fault in &self.faults {
+            writeln!(f, "fault    {fault}")?;
+        }
         for problem in &self.problems {
             writeln!(f, "problem  {problem}")?;
         }
         let took = units::duration(Duration::from_secs_f64(self.seconds));
+        let graded = match self.faults.len() {
+            0 => "the output grades clean".into(),
+            1 => "the output has 1 fault".into(),
+            faults => format!("the output has {faults} faults"),
+        };
         if self.passed {
-            write!(f, "verdict  PASS: everything arrived unchanged, in {took}")
-        } else {
             write!(
                 f,
-                "verdict  FAIL: {} problems, after {took}",
-                self.problems.len()
+                "verdict  PASS: everything arrived unchanged, in {took}; {graded}"
             )
+        } else {
+            let wrong = match self.problems.len() {
+                1 => "1 problem".into(),
+                problems => format!("{problems} problems"),
+            };
+            write!(f, "verdict  FAIL: {wrong}, after {took}; {graded}")
         }
     }
 }
@@ -246,6 +259,7 @@ mod tests {
         for index in 0..10 {
             let seen = |at| Sighting {
                 at: Duration::from_micros(at),
+                time: 0,
                 print: index,
                 bytes: 1000,
             };
@@ -271,6 +285,7 @@ mod tests {
                 pcr_interval_max_ms: 25.0,
                 pcr_error_max_ns: Some(18.5),
             },
+            faults: Vec::new(),
             passed: problems.is_empty(),
             problems,
         }
@@ -285,7 +300,9 @@ mod tests {
         );
         assert!(text.contains("1.50 ms"), "{text}");
         assert!(
-            text.ends_with("PASS: everything arrived unchanged, in 10.0 s"),
+            text.ends_with(
+                "PASS: everything arrived unchanged, in 10.0 s; the output grades clean"
+            ),
             "{text}"
         );
     }

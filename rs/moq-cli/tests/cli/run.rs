@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(40);
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
-    pub(crate) stdout: Vec<u8>,
+    pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
@@ -50,11 +50,11 @@ pub(crate) async fn run(args: &[&str]) -> Ended {
 /// Waits for the end of a child whose output nobody has read yet.
 pub(crate) async fn finish(child: Child) -> Ended {
     let output = within(child.wait_with_output()).await.unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
     Ended {
         code: output.status.code(),
-        stdout: output.stdout,
-        stderr,
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
     }
 }
 
@@ -115,14 +115,14 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) async fn end(mut self) -> Ended {
-        let (mut stdout, mut stderr) = (Vec::new(), String::new());
+        let (mut stdout, mut stderr) = (String::new(), String::new());
         // What was read by lines is gone; the rest may still tell.
         let mut out = self.stdout.into_inner();
         let mut err = self.stderr.into_inner();
         let (status, _, _) = within(async {
             tokio::join!(
                 self.child.wait(),
-                out.read_to_end(&mut stdout),
+                out.read_to_string(&mut stdout),
                 err.read_to_string(&mut stderr)
             )
         })
