@@ -242,7 +242,7 @@ impl Peer {
             }
             ["fetch", path, name, sequence] => {
                 let broadcast = self.origin.wait_broadcast(path).await?;
-                match broadcast.fetch(name, sequence.parse()?) {
+                match broadcast.fetch(name, sequence.parse()?).await {
                     Ok(group) => print_group(name, group).await,
                     Err(error) => say(format!("error {name} {error:?}")),
                 }

@@ -52,9 +52,9 @@ pub mod time;
 pub use error::{Error, Result};
 pub use lite::version::{Version, alpns};
 pub use model::{
-    Announce, Announced, Broadcast, BroadcastConsumer, Control, Counts, Datagram, Demand, Frame,
-    Group, GroupConsumer, Ordered, Origin, OriginConfig, Pool, Publication, Route, Subscriber,
-    Subscription, Track, TrackInfo, TrackRequest,
+    Announce, Announced, Broadcast, BroadcastConsumer, Control, Counts, Datagram, Demand,
+    FetchRequest, Frame, Group, GroupConsumer, Ordered, Origin, OriginConfig, Pool, Publication,
+    Route, Subscriber, Subscription, Track, TrackInfo, TrackRequest,
 };
 pub use path::Path;
 pub use session::{Session, SessionConfig, SessionRequest};

@@ -212,11 +212,11 @@ impl TrackShared {
     }
 
     /// Waits until `ready`, which depends on who asks for the track.
-    pub(super) async fn wait_demand(&self, ready: impl Fn(&Audience) -> bool) {
+    pub(super) async fn wait_demand(&self, ready: impl Fn(&TrackState) -> bool) {
         let mut waiter = self.demand.waiter();
         poll_fn(|cx| {
             let state = self.lock();
-            if ready(&state.audience) {
+            if ready(&state) {
                 return Poll::Ready(());
             }
             waiter.register(cx);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 
 use super::origin::{Found, Publication};
-use super::state::TrackShared;
+use super::state::{TrackShared, TrackState};
 use super::usage::Usage;
 use super::wait::{WaitKey, WaitList};
 use super::{Demand, GroupConsumer, Pool, Subscriber, Subscription, Track, TrackInfo, lock};
@@ -335,6 +335,11 @@ impl TrackRequest {
         Demand::new(self.track.clone())
     }
 
+    /// Lets readers ask the track for groups that aren't cached, see [`Track::serve_fetches`].
+    pub fn serve_fetches(&self) {
+        self.track.serve_fetches();
+    }
+
     /// Makes the track.
     ///
     /// # Errors
@@ -358,9 +363,7 @@ impl TrackRequest {
 
     /// Waits until nobody wants the track any more.
     pub async fn unused(&self) {
-        self.track
-            .wait_demand(|audience| audience.is_empty() && audience.queries == 0)
-            .await;
+        self.track.wait_demand(TrackState::is_unused).await;
     }
 
     fn refuse(&mut self, error: Error) {
@@ -417,18 +420,18 @@ impl BroadcastConsumer {
         query.0.wait_info().await
     }
 
-    /// A cached group, without subscribing. O(log tracks + log groups).
+    /// A group, without subscribing: cached, or got from upstream by a producer that serves this. Whoever asks for the
+    /// same group waits for one request.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the track or the group isn't there.
-    pub fn fetch(&self, name: &str, sequence: u64) -> Result<GroupConsumer> {
-        let track = {
-            let state = lock(&self.shared.state);
-            state.tracks.get(name).map(|entry| entry.track.clone())
-        };
-        track
-            .and_then(|track| track.group(sequence))
-            .ok_or(Error::NotFound)
+    /// [`Error::NotFound`] if the track or the group can't be had; what the request was refused with.
+    pub async fn fetch(&self, name: &str, sequence: u64) -> Result<GroupConsumer> {
+        let query = self.shared.join(name, Query::new)?;
+        if let Some(group) = query.0.group(sequence) {
+            return Ok(group);
+        }
+        query.0.wait_info().await?;
+        query.0.fetch(sequence).await
     }
 
     /// Whether the broadcast has ended.

@@ -12,6 +12,7 @@
 //! | `cache`, `slots`, `lateness` | groups threaded by arrival and by sequence; their storage; how old each is |
 //! | `arrival`, `ordered`, `counts` | the two cursors, and what became of the groups they passed |
 //! | `group`, `frame`, `datagram` | what a track carries |
+//! | `fetch` | groups asked for by number that aren't cached |
 //! | `pool` | one byte budget for all of it |
 //! | `wait` | wake lists |
 //!
@@ -49,6 +50,7 @@ mod cache;
 mod counts;
 mod datagram;
 mod demand;
+mod fetch;
 mod frame;
 mod group;
 mod lateness;
@@ -75,6 +77,7 @@ pub use broadcast::{Broadcast, BroadcastConsumer, TrackRequest};
 pub use counts::Counts;
 pub use datagram::{Datagram, MAX_DATAGRAM_BYTES};
 pub use demand::{Control, Demand, Subscription};
+pub use fetch::FetchRequest;
 pub use frame::{Frame, MAX_FRAME_BYTES};
 pub use group::{Group, GroupConsumer, MAX_GROUP_BYTES, MAX_GROUP_FRAMES};
 pub use ordered::Ordered;

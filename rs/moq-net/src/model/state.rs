@@ -12,6 +12,7 @@ use std::task::Poll;
 use super::audience::Audience;
 use super::cache::{Cache, Node, Place};
 use super::datagram::Ring;
+use super::fetch::Fetches;
 use super::group::GroupShared;
 use super::lateness::LateWatch;
 use super::pool::Pool;
@@ -43,6 +44,9 @@ pub(super) struct TrackShared {
     pub(super) about: WaitList,
     /// Who watches what is asked for.
     pub(super) demand: WaitList,
+    /// Readers that wait for a group they asked for, and the producer that waits for such requests.
+    pub(super) fetches: WaitList,
+    pub(super) fetch_requests: WaitList,
     pub(super) late: LateWatch,
 }
 
@@ -52,6 +56,7 @@ pub(super) struct TrackState {
     pub(super) cache: Cache,
     pub(super) ring: Ring,
     pub(super) audience: Audience,
+    pub(super) fetches: Fetches,
     /// One above the highest sequence so far.
     pub(super) next: u64,
     /// The highest group sequence so far.
@@ -80,6 +85,8 @@ impl TrackShared {
             datagrams: WaitList::new(),
             about: WaitList::new(),
             demand: WaitList::new(),
+            fetches: WaitList::new(),
+            fetch_requests: WaitList::new(),
             late: LateWatch::new(),
         })
     }
@@ -169,8 +176,9 @@ impl TrackShared {
     pub(super) fn forget(&self, place: Place) {
         let node = {
             let mut state = self.lock();
-            state.lost = true;
-            self.unlink(&mut state, place)
+            let node = self.unlink(&mut state, place);
+            state.lost |= node.is_some();
+            node
         };
         drop(node);
         self.parked.wake();
@@ -235,6 +243,9 @@ impl TrackShared {
         self.parked.wake();
         self.datagrams.wake();
         self.about.wake();
+        self.fetches.wake();
+        self.fetch_requests.wake();
+        self.demand.wake();
     }
 
     /// The cached group `sequence`.
@@ -347,6 +358,7 @@ impl TrackState {
             cache: Cache::new(),
             ring: Ring::default(),
             audience: Audience::default(),
+            fetches: Fetches::default(),
             next: 0,
             latest: None,
             started_at: None,
@@ -373,6 +385,11 @@ impl TrackState {
         Ok(())
     }
 
+    /// Whether nobody subscribes, fetches or waits for the info.
+    pub(super) fn is_unused(&self) -> bool {
+        self.audience.is_empty() && self.audience.queries == 0 && self.fetches.is_empty()
+    }
+
     /// Why nothing can be added any more.
     pub(super) fn closed(&self) -> Error {
         self.error.clone().unwrap_or(Error::Closed)
@@ -397,6 +414,8 @@ impl TrackShared {
             &self.datagrams,
             &self.about,
             &self.demand,
+            &self.fetches,
+            &self.fetch_requests,
         ];
         assert!(lists.iter().all(|list| list.is_empty()) && self.late.is_empty());
     }

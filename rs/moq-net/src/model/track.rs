@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::audience::Audience;
 use super::broadcast::BroadcastShared;
-use super::state::TrackShared;
-use super::{Datagram, Demand, Group, GroupConsumer, MAX_DATAGRAM_BYTES, Subscriber, Subscription};
+use super::state::{TrackShared, TrackState};
+use super::{
+    Datagram, Demand, FetchRequest, Group, GroupConsumer, MAX_DATAGRAM_BYTES, Subscriber,
+    Subscription,
+};
 use crate::time::MAX;
 use crate::{Error, Result, Timescale, Timestamp};
 
@@ -211,22 +213,22 @@ impl Track {
     /// Waits until somebody subscribes.
     pub async fn used(&self) {
         self.shared()
-            .wait_demand(|audience| !audience.is_empty())
+            .wait_demand(|state| !state.audience.is_empty())
             .await;
     }
 
-    /// Waits until nobody subscribes.
+    /// Waits until nobody subscribes, fetches a group or waits for the info.
     pub async fn unused(&self) {
-        self.shared().wait_demand(Audience::is_empty).await;
+        self.shared().wait_demand(TrackState::is_unused).await;
     }
 
-    /// Ends the track with [`Error::Cancel`] if nobody subscribes, atomically: a subscriber that comes at the same time
+    /// Ends the track with [`Error::Cancel`] if it is [unused](Self::unused), atomically: a subscriber that comes at the same time
     /// either keeps the track or makes a new request. Returns whether it ended.
     #[must_use]
     pub fn close_unused(&self) -> bool {
         {
             let mut state = self.shared().lock();
-            if !state.audience.is_empty() {
+            if !state.is_unused() {
                 return false;
             }
             if !state.sealed {
@@ -236,6 +238,17 @@ impl Track {
         }
         self.shared().ended();
         true
+    }
+
+    /// From now on readers may ask for groups that aren't cached; without this they are refused at once. Implied by
+    /// [`Self::next_fetch`].
+    pub fn serve_fetches(&self) {
+        self.shared().serve_fetches();
+    }
+
+    /// Waits for a reader to ask for a group that isn't cached. `None` once the track has ended.
+    pub async fn next_fetch(&self) -> Option<FetchRequest> {
+        self.shared().next_fetch().await
     }
 
     /// Waits until the track ends from elsewhere (its broadcast was closed, another clone aborted it); `Ok` if it has

@@ -227,18 +227,3 @@ fn closing_aborts_what_is_unfinished() {
         Error::Closed
     );
 }
-
-#[test]
-fn cached_groups_can_be_fetched_without_a_subscription() {
-    let broadcast = Broadcast::new(Pool::default());
-    let consumer = broadcast.consume();
-    let track = broadcast
-        .create_track("video", TrackInfo::default())
-        .unwrap();
-    (0..3).for_each(|sequence| write(&track, sequence));
-    let mut group = consumer.fetch("video", 1).unwrap();
-    assert!(now(group.read_frame()).unwrap().is_some());
-    assert!(!track.is_used());
-    assert_eq!(consumer.fetch("video", 9).unwrap_err(), Error::NotFound);
-    assert_eq!(consumer.fetch("audio", 0).unwrap_err(), Error::NotFound);
-}

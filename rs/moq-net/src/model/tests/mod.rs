@@ -5,6 +5,7 @@ mod cache;
 mod conservation;
 mod cursors;
 mod demand;
+mod fetch;
 mod groups;
 mod origin;
 mod trace;
