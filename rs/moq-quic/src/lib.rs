@@ -5,7 +5,7 @@
 //! | [`schedule`] | pure: which stream's bytes go next |
 //! | [`connection`] | sans-IO: quinn-proto, the schedule, and every byte that is not on the wire yet |
 //! | [`driver`] | the async edge on tokio: [`Endpoint`], [`Connection`], [`SendStream`], [`RecvStream`], [`SendGroup`] |
-//! | [`sim`] | an in-memory network for tests (feature `sim`) |
+//! | `sim` | an in-memory network for tests (feature `sim`) |
 //! | [`tls`] | identities, and whom to trust |
 //!
 //! A stream belongs to a [`SendGroup`]; groups have priorities, streams have an order inside their group. What
@@ -27,3 +27,8 @@ pub use connection::{GroupStats, Stats, StreamId};
 pub use driver::{Connection, Endpoint, Incoming, RecvStream, SendGroup, SendStream, Socket};
 pub use error::Error;
 pub use schedule::{Direction, GroupConfig};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

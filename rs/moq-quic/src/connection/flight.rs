@@ -230,3 +230,6 @@ impl Meter {
         Some(rate)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -176,3 +176,6 @@ impl<'a> Reader<'a> {
         self.0 = &self.0[zeros.unwrap_or(self.0.len())..];
     }
 }
+
+#[cfg(test)]
+mod tests;

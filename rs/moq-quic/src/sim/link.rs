@@ -113,3 +113,6 @@ impl Direction {
         Some(left)
     }
 }
+
+#[cfg(test)]
+mod tests;
