@@ -2,14 +2,17 @@
 
 use super::SourceFacts;
 use super::si;
-use super::source::{Body, Es, Source};
+use super::source::Source;
+use super::stream::{Body, Es};
 use crate::catalog::{
-    AudioRendition, Catalog, Framing, Mpegts, Program, SiTable, TsTrack, Verbatim, VideoRendition,
+    AudioRendition, Catalog, Clock, Framing, Mpegts, Program, SiTable, TsTrack, Verbatim,
+    VideoRendition,
 };
 
 /// All that goes into a catalog.
 pub(super) struct Described<'a> {
     pub(super) source: &'a Source,
+    pub(super) clock: Option<Clock>,
     pub(super) facts: Option<&'a SourceFacts>,
     pub(super) mux_rate: Option<u64>,
     pub(super) peak_rate: Option<u64>,
@@ -36,7 +39,7 @@ impl Described<'_> {
     /// readers are not told news every second.
     pub(super) fn catalog(&self, before: &Catalog) -> Catalog {
         let mut catalog = Catalog {
-            clock: before.clock,
+            clock: self.clock,
             ..Catalog::default()
         };
         let mut mpegts = Mpegts {

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `mod.rs` | [`Import`]: bytes in, progress out, and when the catalog is ready |
 //! | `source.rs` | the pure middle: units of a multiplex to frames of tracks |
-//! | `video.rs`, `audio.rs` | one stream each: description, joining points, frames and their times |
+//! | `stream.rs` | one elementary stream: which kind, which frames |
+//! | `video.rs`, `audio.rs` | description, joining points, frames and their times |
+//! | `item.rs` | what is queued for publishing |
 //! | `decode.rs` | whether decode times can be left out of the wire |
 //! | `si.rs` | service-information tables |
 //! | `describe.rs` | the catalog of all that |
-//! | `publish.rs`, `side.rs` | tracks, groups and side tracks of the broadcast |
+//! | `publish.rs`, `output.rs` | tracks, groups and side tracks of the broadcast |
 //! | `scan.rs` | the facts of a file before it is published |
 //!
 //! Called by whoever has bytes; knows tracks and media, and nothing of files, sockets or time of day.
@@ -16,10 +18,13 @@
 mod audio;
 mod decode;
 mod describe;
+mod item;
+mod output;
 mod publish;
 mod scan;
 mod si;
 mod source;
+mod stream;
 mod video;
 
 use std::time::Duration;
@@ -31,8 +36,8 @@ use crate::ts::rate::Rate;
 use crate::{Result, catalog};
 
 use describe::Described;
+pub use output::TrackStats;
 use publish::Publisher;
-pub use publish::TrackStats;
 pub use scan::{SourceFacts, TrackFacts, scan};
 use source::Source;
 
@@ -101,6 +106,7 @@ pub struct Import {
     peak: Peak,
     facts: Option<SourceFacts>,
     wall: Option<i64>,
+    clock: Option<catalog::Clock>,
     ready: bool,
     /// Time of the first frame, of the last review, and the revision that was published.
     began: Option<i64>,
@@ -121,6 +127,7 @@ impl Import {
             peak: Peak::default(),
             facts: config.facts,
             wall: config.wall,
+            clock: None,
             ready: false,
             began: None,
             reviewed: 0,
@@ -220,7 +227,7 @@ impl Import {
     /// Whether the first catalog can say all there is to say, or nothing more is to be expected.
     fn is_described(&self, waited: i64) -> bool {
         let streams = self.source.streams();
-        let described = !streams.is_empty() && streams.values().all(source::Es::is_described);
+        let described = !streams.is_empty() && streams.values().all(stream::Es::is_described);
         let rated =
             self.facts.is_some() || self.demux.rate() != Rate::Unknown || waited > RATE_PATIENCE;
         described && rated || waited > PATIENCE
@@ -231,17 +238,16 @@ impl Import {
         self.reviewed = now;
         self.revision = self.source.revision();
         let zero = self.demux.clock().map(|clock| clock / 27);
-        if let Some(wall) = self.wall
-            && self.publisher.catalog().clock.is_none()
-            && let Some(zero) = zero
-        {
-            self.publisher.set_clock(catalog::Clock {
-                wall: wall - zero,
+        self.clock = self.clock.or_else(|| {
+            let wall = self.wall? - zero?;
+            Some(catalog::Clock {
+                wall,
                 timescale: 1_000_000,
-            });
-        }
+            })
+        });
         let described = Described {
             source: &self.source,
+            clock: self.clock,
             facts: self.facts.as_ref(),
             mux_rate: self.mux_rate(),
             peak_rate: self.peak.rate(),

@@ -7,51 +7,33 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
-use moq_net::{Broadcast, Group, Timescale, Timestamp, Track, TrackInfo};
+use moq_net::{Broadcast, Timescale, Timestamp, Track, TrackInfo};
 
-use super::describe::{Described, decode_times_of, headers_of, table_name};
+use super::describe::{Described, table_name};
+use super::item::Item;
+use super::output::{Aside, Output, TrackStats};
 use super::si;
-use super::source::{Body, Es, Frame, Item, Source};
-use crate::catalog::{self, Anchor, Anchors, Catalog, Clock};
+use super::source::Source;
+use super::stream::{Body, Es};
+use crate::Result;
+use crate::catalog::{self, Anchors, Catalog};
 use crate::ts::clock::micros_from_90k;
 use crate::ts::peak::Peak;
-use crate::{Result, container};
 
 /// The most bytes held before the first catalog.
 const MOST_HELD: usize = 24 << 20;
-
-/// A group is ended before it reaches what the network layer allows (8,192 frames, 32 MiB).
-const MOST_FRAMES: u64 = 8_000;
-const MOST_BYTES: usize = 30 << 20;
 
 /// Name of the track of anchors, and their distance in ticks of 90 kHz: half a second.
 const ANCHORS: &str = "mpegts.anchors";
 const ANCHOR_DISTANCE: i64 = 45_000;
 
 /// Urgency of tracks, 0 to 255: readers ask for media with their own, this breaks ties.
-mod priority {
-    pub(super) const CATALOG: u8 = 255;
-    pub(super) const SIDE: u8 = 200;
-    pub(super) const AUDIO: u8 = 160;
-    pub(super) const VIDEO: u8 = 127;
-    pub(super) const TABLE: u8 = 100;
-}
-
-/// What was published on one track.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TrackStats {
-    /// Name of the track.
-    pub name: String,
-    /// Groups begun.
-    pub groups: u64,
-    /// Frames written.
-    pub frames: u64,
-    /// Bytes of the elementary stream in them.
-    pub bytes: u64,
-    /// Units dropped: nothing to decode them with, packets missing in them, or no time.
-    pub dropped: u64,
-    /// Bytes of an audio stream that belonged to no frame.
-    pub skipped: u64,
+pub(super) mod priority {
+    pub(in crate::import) const CATALOG: u8 = 255;
+    pub(in crate::import) const SIDE: u8 = 200;
+    pub(in crate::import) const AUDIO: u8 = 160;
+    pub(in crate::import) const VIDEO: u8 = 127;
+    pub(in crate::import) const TABLE: u8 = 100;
 }
 
 /// Writes the broadcast.
@@ -67,29 +49,6 @@ pub(super) struct Publisher {
     held_bytes: usize,
     anchors: Track,
     anchored: i64,
-}
-
-/// The track of one stream.
-struct Output {
-    track: Track,
-    /// The open group of a video track; others have one frame a group.
-    group: Option<Group>,
-    is_video: bool,
-    frames: u64,
-    bytes: usize,
-    decode_times: Option<Side>,
-    headers: Option<Side>,
-    stats: TrackStats,
-    /// Packets an exporter needs for all units so far, and for those before the open group.
-    packets: u64,
-    packets_before: u64,
-    ended: bool,
-}
-
-/// A track beside another, group for group.
-struct Side {
-    track: Track,
-    group: Option<Group>,
 }
 
 impl Publisher {
@@ -113,11 +72,6 @@ impl Publisher {
     /// The catalog as last published.
     pub(super) fn catalog(&self) -> &Catalog {
         &self.catalog
-    }
-
-    /// Where media time zero lies, from the next catalog on.
-    pub(super) fn set_clock(&mut self, clock: Clock) {
-        self.catalog.clock = Some(clock);
     }
 
     /// Keeps what the source has queued for after the first catalog.
@@ -171,7 +125,7 @@ impl Publisher {
         for item in held.into_iter().chain(queued) {
             match item {
                 Item::Frame(frame) => {
-                    peak.unit(frame.times.dts, frame.packets());
+                    peak.unit(frame.times.dts, frame.packets(frame.starts_group()));
                     let es = source
                         .streams()
                         .values()
@@ -212,7 +166,7 @@ impl Publisher {
     pub(super) fn stats(&self, source: &Source) -> Vec<TrackStats> {
         let mut streams: Vec<&Es> = source.streams().values().collect();
         streams.sort_by_key(|es| es.index);
-        let published = |es: &&Es| self.tracks.get(&es.number).map(|output| &output.stats);
+        let published = |es: &&Es| self.tracks.get(&es.number).map(Output::stats);
         streams
             .iter()
             .map(|es| {
@@ -286,9 +240,9 @@ impl Publisher {
     /// time a unit still to come may be decoded at, so that a reader knows up to where it has everything.
     pub(super) fn anchor(&mut self, from: i64) -> Result<()> {
         self.anchored = from.div_euclid(ANCHOR_DISTANCE);
-        let outputs = self.tracks.values().filter(|output| !output.ended);
+        let outputs = self.tracks.values().filter(|output| !output.is_ended());
         let anchors: Anchors = outputs
-            .map(|output| (output.stats.name.clone(), output.anchor()))
+            .map(|output| (output.name().to_owned(), output.anchor()))
             .collect();
         let group = self.anchors.append_group()?;
         group.write_frame(timestamp(from), serde_json::to_vec(&anchors)?)?;
@@ -296,143 +250,12 @@ impl Publisher {
     }
 }
 
-impl Output {
-    fn new(track: Track, is_video: bool) -> Self {
-        let stats = TrackStats {
-            name: track.name().into(),
-            ..TrackStats::default()
-        };
-        Self {
-            track,
-            group: None,
-            is_video,
-            frames: 0,
-            bytes: 0,
-            decode_times: None,
-            headers: None,
-            stats,
-            packets: 0,
-            packets_before: 0,
-            ended: false,
-        }
-    }
-
-    fn frame(&mut self, frame: Frame, aside: &Aside<'_>) -> Result<()> {
-        let full = self.frames >= MOST_FRAMES || self.bytes + frame.payload.len() > MOST_BYTES;
-        if frame.starts || full || self.group.is_none() {
-            self.start(&frame, aside)?;
-        }
-        let time = timestamp(frame.times.pts);
-        let Some(group) = &self.group else {
-            return Ok(());
-        };
-        self.frames += 1;
-        self.bytes += frame.payload.len();
-        self.stats.frames += 1;
-        self.stats.bytes += frame.len as u64;
-        self.packets += frame.packets();
-        if let Some(side) = &self.decode_times {
-            let delay = u64::try_from(frame.times.pts - frame.times.dts).unwrap_or(0);
-            side.write(time, container::join(delay, &[]))?;
-        }
-        if let (Some(side), Some(header)) = (&self.headers, frame.header) {
-            side.write(time, header)?;
-        }
-        group.write_frame(time, frame.payload)?;
-        if !self.is_video {
-            self.end_group()
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Ends the group before and begins the next, beside it those of the side tracks.
-    fn start(&mut self, frame: &Frame, aside: &Aside<'_>) -> Result<()> {
-        self.end_group()?;
-        let group = self.track.append_group()?;
-        let sequence = group.sequence();
-        self.packets_before = self.packets;
-        self.group = Some(group);
-        (self.frames, self.bytes) = (0, 0);
-        self.stats.groups += 1;
-        if self.decode_times.is_none() && aside.decode_times {
-            self.decode_times = Some(Side::new(aside, &decode_times_of(&self.stats.name))?);
-        }
-        if self.headers.is_none() && frame.header.is_some() {
-            self.headers = Some(Side::new(aside, &headers_of(&self.stats.name))?);
-        }
-        for side in self.decode_times.iter_mut().chain(&mut self.headers) {
-            side.group = Some(side.track.create_group(sequence)?);
-        }
-        Ok(())
-    }
-
-    /// Where the open group starts, or the next.
-    fn anchor(&self) -> Anchor {
-        match &self.group {
-            Some(group) => Anchor {
-                group: group.sequence(),
-                packets: self.packets_before,
-            },
-            None => Anchor {
-                group: self.track.latest().map_or(0, |latest| latest + 1),
-                packets: self.packets,
-            },
-        }
-    }
-
-    fn end_group(&mut self) -> Result<()> {
-        for side in self.decode_times.iter_mut().chain(&mut self.headers) {
-            if let Some(group) = side.group.take() {
-                group.finish()?;
-            }
-        }
-        match self.group.take() {
-            Some(group) => Ok(group.finish()?),
-            None => Ok(()),
-        }
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.ended, true) {
-            return Ok(());
-        }
-        self.end_group()?;
-        for side in self
-            .decode_times
-            .take()
-            .into_iter()
-            .chain(self.headers.take())
-        {
-            side.track.finish()?;
-        }
-        Ok(self.track.finish()?)
-    }
-}
-
-/// What a stream needs to open its side tracks.
-struct Aside<'a> {
-    broadcast: &'a Broadcast,
+pub(super) fn create(
+    broadcast: &Broadcast,
+    name: &str,
+    priority: u8,
     max_age: Duration,
-    /// The decode times cannot be authored.
-    decode_times: bool,
-}
-
-impl Side {
-    fn new(aside: &Aside<'_>, name: &str) -> Result<Self> {
-        let track = create(aside.broadcast, name, priority::SIDE, aside.max_age)?;
-        Ok(Self { track, group: None })
-    }
-
-    fn write(&self, time: Timestamp, payload: Bytes) -> Result<()> {
-        match &self.group {
-            Some(group) => Ok(group.write_frame(time, payload)?),
-            None => Ok(()),
-        }
-    }
-}
-
-fn create(broadcast: &Broadcast, name: &str, priority: u8, max_age: Duration) -> Result<Track> {
+) -> Result<Track> {
     let info = TrackInfo {
         priority,
         max_age,
@@ -442,6 +265,6 @@ fn create(broadcast: &Broadcast, name: &str, priority: u8, max_age: Duration) ->
 }
 
 /// Ticks of 90 kHz on the wire; what lies before zero cannot be written and is zero.
-fn timestamp(ticks: i64) -> Timestamp {
+pub(super) fn timestamp(ticks: i64) -> Timestamp {
     Timestamp::from_micros(micros_from_90k(ticks).try_into().unwrap_or(0))
 }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 
-use super::source::{Item, Source};
+use super::item::Item;
+use super::source::Source;
 use crate::Result;
 use crate::container::HEADROOM;
 use crate::ts::demux::Demux;
@@ -86,7 +87,7 @@ pub fn scan(mut input: impl Read, program: Option<u16>) -> Result<SourceFacts> {
 fn weigh(source: &mut Source, peak: &mut Peak) {
     for item in source.take() {
         if let Item::Frame(frame) = item {
-            peak.unit(frame.times.dts, frame.packets());
+            peak.unit(frame.times.dts, frame.packets(frame.starts_group()));
         }
     }
 }

@@ -76,6 +76,12 @@ impl Video {
         if starts { Role::Start } else { Role::Continues }
     }
 
+    /// The material starts again, as dirty as it may.
+    pub(super) fn restart(&mut self) {
+        self.rule.restart();
+        self.joined = false;
+    }
+
     /// What the catalog says, once a parameter set was read; rates left out.
     pub(super) fn rendition(&self) -> Option<VideoRendition> {
         let jitter = u32::try_from(self.jitter.max(0) as u64)

@@ -23,6 +23,11 @@ pub fn packets(len: usize, has_dts: bool, random_access: bool) -> u64 {
     (header + len).div_ceil(PACKET - 4) as u64
 }
 
+/// How many transport packets a section of `len` bytes takes when it starts a packet, behind its pointer field.
+pub fn section_packets(len: usize) -> u64 {
+    (1 + len).div_ceil(PACKET - 4) as u64
+}
+
 /// What a PES header says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PesHeader {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ts::writer::{self, PesHead};
 use proptest::prelude::*;
 
 /// The five bytes of a time, marker bits set (§2.4.3.7).
@@ -94,6 +95,15 @@ proptest! {
             prop_assert_eq!(&unit.data[..headroom], &vec![0; headroom][..]);
             prop_assert_eq!(&unit.data[headroom..], &payload[..]);
         }
+    }
+
+    #[test]
+    fn the_writer_needs_as_many_packets_as_are_counted(len in 0..2000usize, delay in 0..2i64, random_access: bool) {
+        let head = PesHead { stream_id: 0xe0, pts: delay, dts: 0, prefix: &[], random_access };
+        let unit = writer::Unit::pes(head, vec![0; len].into());
+        prop_assert_eq!(u64::from(unit.packets()), packets(len, delay != 0, random_access));
+        let section = writer::Unit::section(vec![0; len].into());
+        prop_assert_eq!(u64::from(section.packets()), section_packets(len));
     }
 
     #[test]
