@@ -259,6 +259,8 @@ impl Cache {
     }
 
     fn at(&self, index: u32) -> Option<&Node> {
+        #[cfg(test)]
+        touched::count();
         self.nodes.get(index)
     }
 
@@ -288,5 +290,26 @@ impl Cache {
             Some(node) => &mut node.order.prev,
             None => &mut self.order.prev,
         }
+    }
+}
+
+/// Counts nodes looked at, so that tests can tell a seek from a scan.
+#[cfg(test)]
+pub(super) mod touched {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NODES: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        NODES.set(NODES.get() + 1);
+    }
+
+    /// How many nodes this thread looks at during `act`.
+    pub(in super::super) fn during(act: impl FnOnce()) -> u64 {
+        let before = NODES.get();
+        act();
+        NODES.get() - before
     }
 }

@@ -76,10 +76,9 @@ impl TrackShared {
     pub(super) fn new(name: &str, pool: Pool, usage: Arc<Usage>) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
-            pool,
             info: OnceLock::new(),
             usage,
-            state: Mutex::new(TrackState::new()),
+            state: Mutex::new(TrackState::new(pool.clone())),
             groups: WaitList::new(),
             parked: WaitList::new(),
             datagrams: WaitList::new(),
@@ -88,6 +87,7 @@ impl TrackShared {
             fetches: WaitList::new(),
             fetch_requests: WaitList::new(),
             late: LateWatch::new(),
+            pool,
         })
     }
 
@@ -353,10 +353,10 @@ impl Drop for TrackShared {
 }
 
 impl TrackState {
-    fn new() -> Self {
+    fn new(pool: Pool) -> Self {
         Self {
             cache: Cache::new(),
-            ring: Ring::default(),
+            ring: Ring::new(pool),
             audience: Audience::default(),
             fetches: Fetches::default(),
             next: 0,

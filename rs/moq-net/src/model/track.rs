@@ -290,6 +290,7 @@ impl Track {
             sequence
         };
         self.shared().datagrams.wake();
+        self.shared().pool.settle();
         Ok(sequence)
     }
 }

@@ -3,6 +3,7 @@
 mod broadcast;
 mod cache;
 mod conservation;
+mod cost;
 mod cursors;
 mod demand;
 mod fetch;
