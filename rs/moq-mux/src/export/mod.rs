@@ -174,10 +174,6 @@ impl Export {
                 mux.push(lane, dts * 300, unit);
             }
         }
-        if let Some(counters) = self.counters.take() {
-            mux.set_counters(&counters);
-            mux.mark_discontinuity();
-        }
         if mux.is_empty() && self.tracks.iter().all(|track| track.is_ended) {
             return self.finish();
         }
@@ -294,6 +290,9 @@ impl Export {
             .unwrap_or_else(|| self.estimate());
         self.mux = Some(Mux::new(rate, slot_of(first * 300 - LEAD) - 1, LEAD));
         self.set_tables();
+        if let (Some(mux), Some(counters)) = (&mut self.mux, self.counters.take()) {
+            mux.resume(counters);
+        }
     }
 
     /// A rate from the units at hand, with a quarter to spare.

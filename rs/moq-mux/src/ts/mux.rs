@@ -45,6 +45,8 @@ pub struct Mux {
     shares: Vec<Share>,
     tables: Tables,
     described: Option<(Pat, Pmt)>,
+    /// Counters of an earlier multiplex on the same output.
+    resumed: Vec<(u16, u8)>,
     clock_pid: u16,
     discontinuity: bool,
 }
@@ -94,6 +96,7 @@ impl Mux {
                 ahead: [0, 0],
             },
             described: None,
+            resumed: Vec::new(),
             clock_pid: super::packet::PID_NULL,
             discontinuity: false,
         }
@@ -140,7 +143,7 @@ impl Mux {
     pub fn add_lane(&mut self, pid: u16, limits: Limits) -> usize {
         self.lanes.push(Lane {
             pid,
-            counter: 0,
+            counter: self.counter_of(pid),
             units: VecDeque::new(),
             written: 0,
         });
@@ -158,38 +161,27 @@ impl Mux {
         self.lanes[lane].units.push_back(unit);
     }
 
-    /// The next clock packet starts a new time base.
-    pub fn mark_discontinuity(&mut self) {
-        self.discontinuity = true;
-    }
-
     /// The counters of all PIDs so far, to go on from.
     pub fn counters(&self) -> Vec<(u16, u8)> {
-        self.lanes
-            .iter()
-            .map(|lane| (lane.pid, lane.counter))
-            .collect()
+        let lanes = self.lanes.iter().map(|lane| (lane.pid, lane.counter));
+        let tables = self.tables.pids.into_iter().zip(self.tables.counters);
+        lanes.chain(tables).collect()
     }
 
-    /// Goes on from the counters of an earlier multiplex on the same output.
-    pub fn set_counters(&mut self, counters: &[(u16, u8)]) {
-        let known = |pid| {
-            counters
-                .iter()
-                .find(|(other, _)| *other == pid)
-                .map(|&(_, counter)| counter)
-        };
-        for lane in &mut self.lanes {
-            lane.counter = known(lane.pid).unwrap_or(lane.counter);
-        }
+    /// Goes on from the counters of an earlier multiplex on the same output, on a new time base. Call it once the tables
+    /// are set and before the first lane is added.
+    pub fn resume(&mut self, counters: Vec<(u16, u8)>) {
+        let known = |pid| counters.iter().find(|(other, _)| *other == pid);
         // The first turn of the tables goes on from theirs.
         let turn = self.slot.div_euclid(TABLES_EVERY);
         for (table, ahead) in self.tables.ahead.iter_mut().enumerate() {
-            if let Some(counter) = known(self.tables.pids[table]) {
+            if let Some(&(_, counter)) = known(self.tables.pids[table]) {
                 let own = turn * i64::from(self.tables.units[table].packets());
                 *ahead = (i64::from(counter) - own).rem_euclid(16) as u8;
             }
         }
+        self.resumed = counters;
+        self.discontinuity = true;
     }
 
     /// Whether no unit waits.
@@ -258,6 +250,12 @@ impl Mux {
             packets,
             nulls,
         }
+    }
+
+    /// The counter a PID starts with.
+    fn counter_of(&self, pid: u16) -> u8 {
+        let resumed = self.resumed.iter().find(|(other, _)| *other == pid);
+        resumed.map_or(0, |&(_, counter)| counter)
     }
 
     /// The counter a packet without payload repeats on the clock's PID.

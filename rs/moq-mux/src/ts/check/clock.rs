@@ -138,7 +138,10 @@ impl Clock {
         let points: usize = stretches.iter().map(|points| points.len()).sum();
         report.accuracy_ns = Some(round(nanoseconds(worst), 10.0));
         report.jitter_ns = Some(round(nanoseconds((squares / points as f64).sqrt()), 10.0));
-        let longest = stretches.iter().zip(&fits).max_by_key(|(points, _)| points.len());
+        let longest = stretches
+            .iter()
+            .zip(&fits)
+            .max_by_key(|(points, _)| points.len());
         if let Some((points, fit)) = longest {
             report.rate = Some(round(fit.rate(), 1e3));
             report.drift_ppm = drift(points, fit).map(|ppm| round(ppm, 1e3));
@@ -150,7 +153,10 @@ impl Clock {
     pub(super) fn beyond(&self, ns: f64) -> u64 {
         let stray = |points: &&[Point]| {
             let fit = Fit::of(points);
-            points.iter().filter(|&&point| nanoseconds(fit.error(point).abs()) > ns).count()
+            points
+                .iter()
+                .filter(|&&point| nanoseconds(fit.error(point).abs()) > ns)
+                .count()
         };
         stretches(&self.points).iter().map(stray).sum::<usize>() as u64
     }
@@ -213,9 +219,12 @@ impl Fit {
             .map(relative)
             .fold((0.0, 0.0), |(x, y), (a, b)| (x + a, y + b));
         let (x, y) = (x / count, y / count);
-        let (over, under) = points.iter().map(relative).fold((0.0, 0.0), |(over, under), (a, b)| {
-            (over + (a - x) * (b - y), under + (a - x) * (a - x))
-        });
+        let (over, under) = points
+            .iter()
+            .map(relative)
+            .fold((0.0, 0.0), |(over, under), (a, b)| {
+                (over + (a - x) * (b - y), under + (a - x) * (a - x))
+            });
         let slope = if under > 0.0 { over / under } else { 0.0 };
         let mut fit = Self {
             origin,
@@ -225,7 +234,9 @@ impl Fit {
             squares: 0.0,
         };
         let errors = || points.iter().map(|&point| fit.error(point));
-        let (low, high) = errors().fold((f64::MAX, f64::MIN), |(low, high), e| (low.min(e), high.max(e)));
+        let (low, high) = errors().fold((f64::MAX, f64::MIN), |(low, high), e| {
+            (low.min(e), high.max(e))
+        });
         fit.squares = points.iter().map(|&point| fit.error(point).powi(2)).sum();
         fit.offset += (low + high) / 2.0;
         fit.worst = (high - low) / 2.0;
@@ -240,7 +251,11 @@ impl Fit {
 
     /// Bit/s.
     fn rate(&self) -> f64 {
-        if self.slope > 0.0 { 8.0 * 27e6 / self.slope } else { 0.0 }
+        if self.slope > 0.0 {
+            8.0 * 27e6 / self.slope
+        } else {
+            0.0
+        }
     }
 }
 
@@ -326,7 +341,10 @@ mod tests {
         let mut clock = Clock::new(1);
         assert_eq!(clock.push(MODULUS as u64 - 100, 0, false), Step::First);
         assert_eq!(clock.push(575_000, 1880, false), Step::On(575_100, 1880));
-        assert_eq!(clock.push(575_000 + 28_000_000, 3760, false), Step::Break(false));
+        assert_eq!(
+            clock.push(575_000 + 28_000_000, 3760, false),
+            Step::Break(false)
+        );
         assert_eq!(clock.push(100, 5640, false), Step::Break(false));
         assert_eq!(clock.push(200, 5640, true), Step::Break(true));
         assert_eq!(clock.report().discontinuities, 1);

@@ -115,7 +115,9 @@ impl Framing {
             };
             // The arrival time of 192-byte packets lies in front: it counts to the packet before.
             let rest = &bytes[at..];
-            let Some(packet) = rest.first_chunk::<LEN>().filter(|_| last || rest.len() >= stride)
+            let Some(packet) = rest
+                .first_chunk::<LEN>()
+                .filter(|_| last || rest.len() >= stride)
             else {
                 return at;
             };
@@ -156,13 +158,11 @@ fn acquire(bytes: &[u8], last: bool) -> Option<(usize, usize)> {
             .try_fold(0, |count, good| good.then_some(count + 1))
     };
     memchr::memchr_iter(SYNC, bytes).find_map(|at| {
-        let stride = STRIDES
-            .into_iter()
-            .find(|&stride| match run(at, stride) {
-                Some(ACQUIRE) => true,
-                Some(count) => last && count > 0,
-                None => false,
-            })?;
+        let stride = STRIDES.into_iter().find(|&stride| match run(at, stride) {
+            Some(ACQUIRE) => true,
+            Some(count) => last && count > 0,
+            None => false,
+        })?;
         Some((at, stride))
     })
 }

@@ -108,7 +108,10 @@ impl Intake {
             self.pids[at].errors += 1;
             self.pids[at].lose();
             self.breach(Rule::Continuity, Some(pid), || {
-                format!("packets are missing or out of order, first before packet {}", byte / LEN as u64)
+                format!(
+                    "packets are missing or out of order, first before packet {}",
+                    byte / LEN as u64
+                )
             });
         }
         if let Some(pcr) = packet.pcr() {
@@ -142,7 +145,7 @@ impl Intake {
                     self.section(at, &section);
                 }
             }
-            Content::Units(_, units, _) => {
+            Content::Units(..) => {
                 if start {
                     let stamped = pes_header(payload).is_some_and(|header| header.times.is_some());
                     self.pids[at].units += 1;
@@ -171,7 +174,10 @@ impl Intake {
     }
 
     fn scrambled(&mut self, pid: u16) {
-        let table = matches!(self.pids[self.index[usize::from(pid)] as usize - 1].content, Content::Tables(_));
+        let table = matches!(
+            self.pids[self.index[usize::from(pid)] as usize - 1].content,
+            Content::Tables(_)
+        );
         if pid == 0 {
             self.breach(Rule::Pat, Some(pid), || "the PAT is scrambled".into());
         } else if table {
@@ -190,14 +196,18 @@ impl Intake {
             }
         };
         if !packet.pcr_reserved() {
-            self.breach(Rule::Syntax, Some(pid), || "reserved bits of the PCR are not ones".into());
+            self.breach(Rule::Syntax, Some(pid), || {
+                "reserved bits of the PCR are not ones".into()
+            });
         }
         let position = byte + PCR_BYTE;
         let step = self.clocks[index].push(pcr, position, packet.discontinuity());
         match step {
             Step::On(ticks, _) if ticks > 2_700_000 => {
                 let ms = ticks as f64 / 27e3;
-                self.breach(Rule::PcrRepetition, Some(pid), || format!("no PCR for {ms:.1} ms"));
+                self.breach(Rule::PcrRepetition, Some(pid), || {
+                    format!("no PCR for {ms:.1} ms")
+                });
                 self.breach(Rule::PcrDiscontinuity, Some(pid), || {
                     format!("the PCR steps by {ms:.1} ms without a flag")
                 });
@@ -294,7 +304,10 @@ impl Intake {
     /// Which clock each stream goes by.
     pub(super) fn link_clocks(&mut self) {
         for program in self.programs.values() {
-            let clock = self.clocks.iter().position(|clock| Some(clock.pid) == program.pcr_pid);
+            let clock = self
+                .clocks
+                .iter()
+                .position(|clock| Some(clock.pid) == program.pcr_pid);
             for &pid in &program.streams {
                 let at = self.index[usize::from(pid)];
                 if at > 0 {
@@ -332,7 +345,10 @@ impl Intake {
             clocks: self.clocks.iter().map(Clock::report).collect(),
             ..Report::default()
         };
-        report.constant_rate = report.clocks.first().is_some_and(|clock| clock.stretches == 1);
+        report.constant_rate = report
+            .clocks
+            .first()
+            .is_some_and(|clock| clock.stretches == 1);
         let program = |(&number, program): (&u16, &Program)| ProgramReport {
             number,
             pmt_pid: program.pmt_pid,
@@ -353,7 +369,9 @@ impl Intake {
             let pid = program.tables.as_deref()?;
             buffers(pid)
         });
-        report.buffers = tables.chain(pids.iter().filter_map(|pid| buffers(pid))).collect();
+        report.buffers = tables
+            .chain(pids.iter().filter_map(|pid| buffers(pid)))
+            .collect();
         report.findings = self.findings.list();
         report
     }
@@ -381,7 +399,9 @@ impl Intake {
         }
         let has_cat = self.index[1] > 0 && self.pids[usize::from(self.index[1]) - 1].packets > 0;
         if let Some(pid) = self.scrambled.filter(|_| !has_cat) {
-            self.breach(Rule::Cat, Some(pid), || "scrambled packets without a CAT".into());
+            self.breach(Rule::Cat, Some(pid), || {
+                "scrambled packets without a CAT".into()
+            });
         }
         if self.clocks.is_empty() {
             self.breach(Rule::PcrRepetition, None, || "there is no clock".into());
@@ -392,9 +412,10 @@ impl Intake {
                 let count = self.clocks[at].beyond(500.0);
                 let worst = report.accuracy_ns.unwrap_or(0.0);
                 for _ in 0..count {
-                    self.findings.add(Rule::PcrAccuracy, Some(report.pid), None, || {
-                        format!("PCRs are up to {worst:.0} ns off their byte position")
-                    });
+                    self.findings
+                        .add(Rule::PcrAccuracy, Some(report.pid), None, || {
+                            format!("PCRs are up to {worst:.0} ns off their byte position")
+                        });
                 }
             }
         }

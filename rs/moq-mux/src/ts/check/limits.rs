@@ -1,6 +1,6 @@
 //! What the decoder of each kind of stream takes: rates and sizes of the T-STD, for judging.
 //!
-//! Written apart from the exporter's figures ([`crate::ts::tstd`] is not used), from ISO/IEC 13818-1 §2.4.2, §2.14.3 and
+//! Written apart from the exporter's figures (those of the writer are not used), from ISO/IEC 13818-1 §2.4.2, §2.14.3 and
 //! §2.17.2, A/53 and TS 101 154.
 
 use crate::codec::{h264, h265, nal};
@@ -30,8 +30,11 @@ impl Kind {
     /// From what the PMT says: `stream_type` and descriptors as (tag, body).
     pub(super) fn of(stream_type: u8, descriptors: &[(u8, &[u8])]) -> Self {
         let has = |tag: u8| descriptors.iter().any(|&(t, _)| t == tag);
-        let registered =
-            |id: &[u8; 4]| descriptors.iter().any(|&(t, body)| t == 5 && body.starts_with(id));
+        let registered = |id: &[u8; 4]| {
+            descriptors
+                .iter()
+                .any(|&(t, body)| t == 5 && body.starts_with(id))
+        };
         match stream_type {
             0x01 | 0x02 => Self::Mpeg2Video,
             0x03 | 0x04 => Self::MpegAudio,
@@ -154,11 +157,13 @@ impl Limits {
     pub(super) fn video(kind: Kind, unit: &[u8]) -> Option<Self> {
         match kind {
             Kind::H264 => {
-                let sps = nal::units(unit).find(|nal| nal.first().is_some_and(|b| b & 0x1f == 7))?;
+                let sps =
+                    nal::units(unit).find(|nal| nal.first().is_some_and(|b| b & 0x1f == 7))?;
                 Some(Self::h264(&h264::Sps::parse(sps)?))
             }
             Kind::H265 => {
-                let sps = nal::units(unit).find(|nal| nal.first().is_some_and(|b| b >> 1 & 0x3f == 33))?;
+                let sps = nal::units(unit)
+                    .find(|nal| nal.first().is_some_and(|b| b >> 1 & 0x3f == 33))?;
                 Some(Self::h265(&h265::Sps::parse(sps)?))
             }
             Kind::Mpeg2Video => Self::mpeg2(unit),
@@ -224,7 +229,13 @@ impl Limits {
         let kilobits = if sps.profile.high_tier { high } else { main };
         let level = sps.profile.level;
         let name = format!("H.265 level {}.{}", level / 30, level % 30 / 3);
-        Self::buffers(name, 1_100 * kilobits, 1_100 * kilobits, 0, 1_100 * kilobits)
+        Self::buffers(
+            name,
+            1_100 * kilobits,
+            1_100 * kilobits,
+            0,
+            1_100 * kilobits,
+        )
     }
 
     /// From the sequence header and the extension behind it (13818-2 §6.2.2).
@@ -246,8 +257,13 @@ impl Limits {
         };
         let size = vbv * 16 * 1024;
         let spare = (max_vbv as u64).saturating_sub(size);
-        let mut limits =
-            Self::buffers(format!("MPEG-2 {name} level"), max_rate * 6 / 5, max_rate, spare, size);
+        let mut limits = Self::buffers(
+            format!("MPEG-2 {name} level"),
+            max_rate * 6 / 5,
+            max_rate,
+            spare,
+            size,
+        );
         limits.delay = 1.0;
         Some(limits)
     }

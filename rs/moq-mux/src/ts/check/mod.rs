@@ -12,13 +12,14 @@
 //! | `replay` | what waited, once the next PCR tells the times: intervals, arrivals |
 //! | `pid` | what is known of one PID |
 //! | `clock` | PCRs against byte positions |
-//! | `units`, `limits`, `tstd` | access units through the decoder's buffers |
+//! | `units`, `limits`, `decoder` | access units through the decoder's buffers |
 //! | `findings`, `report` | what is said at the end |
 //!
 //! Time between two PCRs runs evenly with the bytes. Memory is bounded: what waits for a PCR (at most a million packets),
 //! and sixteen bytes a PCR.
 
 mod clock;
+mod decoder;
 mod findings;
 mod framing;
 mod intake;
@@ -28,7 +29,6 @@ mod pid;
 mod replay;
 mod report;
 mod tables;
-mod tstd;
 mod units;
 
 pub use report::{
@@ -89,6 +89,3 @@ impl Intake {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

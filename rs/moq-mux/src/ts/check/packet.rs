@@ -55,7 +55,9 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn discontinuity(self) -> bool {
-        self.adaptation().first().is_some_and(|flags| flags >> 7 == 1)
+        self.adaptation()
+            .first()
+            .is_some_and(|flags| flags >> 7 == 1)
     }
 
     /// PCR in ticks of 27 MHz, modulo 2^33 × 300.
@@ -64,13 +66,17 @@ impl<'a> View<'a> {
         if field.len() < 7 || field[0] >> 4 & 1 == 0 {
             return None;
         }
-        let value = field[1..7].iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+        let value = field[1..7]
+            .iter()
+            .fold(0u64, |value, &byte| value << 8 | u64::from(byte));
         Some((value >> 15) * 300 + (value & 0x1ff))
     }
 
     /// Whether the six bits between the parts of the PCR are ones.
     pub(super) fn pcr_reserved(self) -> bool {
-        self.adaptation().get(5).is_some_and(|byte| byte & 0x7e == 0x7e)
+        self.adaptation()
+            .get(5)
+            .is_some_and(|byte| byte & 0x7e == 0x7e)
     }
 }
 
@@ -101,8 +107,12 @@ pub(super) fn pes_header(payload: &[u8]) -> Option<PesHeader> {
     let flags = *payload.get(7)? >> 6;
     let len = 9 + usize::from(*payload.get(8)?);
     let time = |at: usize| {
-        let b: Vec<u64> = payload.get(at..at + 5)?.iter().map(|&b| u64::from(b)).collect();
-        Some((b[0] / 2 % 8) << 30 | b[1] << 22 | (b[2] / 2) << 15 | b[3] << 7 | b[4] / 2)
+        let b: Vec<u64> = payload
+            .get(at..at + 5)?
+            .iter()
+            .map(|&b| u64::from(b))
+            .collect();
+        Some((b[0] / 2 % 8) << 30 | b[1] << 22 | (b[2] / 2) << 15 | b[3] << 7 | (b[4] / 2))
     };
     let times = match flags {
         2 => time(9).map(|pts| (pts, pts)),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::decoder::{Decoder, Part};
 use super::framing::LEN;
 use super::limits::{Kind, Limits};
 use super::packet::View;
 use super::report::{PidReport, TableReport};
 use super::tables::Sections;
-use super::tstd::{Decoder, Part};
 use super::units::Units;
 
 /// Bytes looked at for the parameters of video.
@@ -104,17 +104,27 @@ impl Pid {
             None => Order::Next,
             _ if packet.discontinuity() => Order::Next,
             Some(last) if !packet.has_payload() => {
-                if counter == last { Order::Next } else { Order::Broken }
+                if counter == last {
+                    Order::Next
+                } else {
+                    Order::Broken
+                }
             }
             Some(last) if counter == (last + 1) % 16 => Order::Next,
             Some(last) if counter == last && self.is_copy(packet) => {
                 self.copies += 1;
-                if self.copies == 1 { Order::Duplicate } else { Order::Broken }
+                if self.copies == 1 {
+                    Order::Duplicate
+                } else {
+                    Order::Broken
+                }
             }
             Some(_) => Order::Broken,
         };
         self.counter = Some(counter);
-        if packet.has_payload() && order != Order::Duplicate && self.copies < 2 || order == Order::Next {
+        if packet.has_payload() && order != Order::Duplicate && self.copies < 2
+            || order == Order::Next
+        {
             self.copies = 0;
             self.last = packet.has_payload().then(|| Box::new(*packet.0));
         }
@@ -149,7 +159,9 @@ impl Pid {
             return None;
         }
         let room = FRONT - front.bytes.len();
-        front.bytes.extend_from_slice(&payload[..payload.len().min(room)]);
+        front
+            .bytes
+            .extend_from_slice(&payload[..payload.len().min(room)]);
         let limits = Limits::video(*kind, &front.bytes)?;
         // Parameters at the very end of what is there may be cut: they are read again with more.
         if front.limits.as_ref() == Some(&limits) {
@@ -163,7 +175,7 @@ impl Pid {
     pub(super) fn set_limits(
         &mut self,
         limits: Limits,
-        breach: &mut impl FnMut(f64, super::tstd::Breach),
+        breach: &mut impl FnMut(f64, super::decoder::Breach),
     ) {
         match &mut self.decoder {
             Buffers::Running(decoder) => decoder.set_limits(limits),
@@ -184,7 +196,7 @@ impl Pid {
         from: f64,
         to: f64,
         parts: &[Part],
-        breach: &mut impl FnMut(f64, super::tstd::Breach),
+        breach: &mut impl FnMut(f64, super::decoder::Breach),
     ) {
         match &mut self.decoder {
             Buffers::None => {}

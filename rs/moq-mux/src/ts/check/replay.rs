@@ -4,12 +4,12 @@
 //! a break it goes on at the rate before, and other programmes' clocks are laid over it where their PCRs arrive.
 
 use super::clock::MODULUS;
+use super::decoder::{Breach, Decoder, Part};
 use super::framing::LEN;
 use super::intake::Intake;
 use super::limits::Limits;
 use super::pid::{Buffers, Pid};
 use super::report::Rule;
-use super::tstd::{Breach, Decoder, Part};
 use super::units::{Piece, Start};
 
 /// Packets that may wait for a PCR.
@@ -88,7 +88,9 @@ impl Replay {
 
     /// Something about the packet that comes next.
     pub(super) fn event_before(&mut self, event: Event) {
-        self.queue.events.push((self.queue.packets.len() as u32, event));
+        self.queue
+            .events
+            .push((self.queue.packets.len() as u32, event));
     }
 
     /// Where pieces of the last packet go.
@@ -194,7 +196,9 @@ impl Intake {
             programs,
             ..
         } = self;
-        let tables = programs.values_mut().filter_map(|program| program.tables.as_deref_mut());
+        let tables = programs
+            .values_mut()
+            .filter_map(|program| program.tables.as_deref_mut());
         for pid in pids.iter_mut().chain(tables) {
             let name = pid.pid;
             if let Buffers::Running(decoder) = &mut pid.decoder {
@@ -235,9 +239,13 @@ impl Intake {
             && from - seen > ABSENT
             && pid.kind().is_some_and(|kind| kind.is_continuous())
         {
-            findings.add(Rule::Pid, Some(name), Some(from / 27e6), || "absent for 5 s".into());
+            findings.add(Rule::Pid, Some(name), Some(from / 27e6), || {
+                "absent for 5 s".into()
+            });
         }
-        pid.arrive(from, to, parts, &mut |time, breach| note(findings, name, time, breach));
+        pid.arrive(from, to, parts, &mut |time, breach| {
+            note(findings, name, time, breach)
+        });
     }
 
     fn event(&mut self, at: usize, time: f64, event: Event) {
@@ -262,17 +270,22 @@ impl Intake {
                 }
             }
             Event::Stamp => {
-                let Some(last) = pid.stamped.replace(time) else { return };
+                let Some(last) = pid.stamped.replace(time) else {
+                    return;
+                };
                 pid.longest_gap = pid.longest_gap.max(time - last);
                 if time - last > STAMP && pid.kind().is_some_and(|kind| kind.is_continuous()) {
-                    self.findings.add(Rule::Pts, Some(name), Some(time / 27e6), || {
-                        format!("no presentation time for {:.0} ms", (time - last) / 27e3)
-                    });
+                    self.findings
+                        .add(Rule::Pts, Some(name), Some(time / 27e6), || {
+                            format!("no presentation time for {:.0} ms", (time - last) / 27e3)
+                        });
                 }
             }
             Event::Limits(limits) => {
                 let findings = &mut self.findings;
-                pid.set_limits(*limits, &mut |time, breach| note(findings, name, time, breach));
+                pid.set_limits(*limits, &mut |time, breach| {
+                    note(findings, name, time, breach)
+                });
             }
             Event::System(bytes) => {
                 let numbers: Vec<u16> = self.programs_of(name).collect();
@@ -300,8 +313,14 @@ impl Intake {
             Box::new(pid)
         });
         let to = from + LEN as f64 * slope;
-        let part = Part { start: None, header: 0.0, bytes: f64::from(bytes) };
-        pid.arrive(from, to, &[part], &mut |time, breach| note(findings, name, time, breach));
+        let part = Part {
+            start: None,
+            header: 0.0,
+            bytes: f64::from(bytes),
+        };
+        pid.arrive(from, to, &[part], &mut |time, breach| {
+            note(findings, name, time, breach)
+        });
     }
 
     /// PIDs and tables that were not there up to the end.
@@ -310,7 +329,9 @@ impl Intake {
         for pid in pids {
             let Some(seen) = pid.seen else { continue };
             if end - seen > ABSENT && pid.kind().is_some_and(|kind| kind.is_continuous()) {
-                findings.add(Rule::Pid, Some(pid.pid), Some(seen / 27e6), || "absent to the end".into());
+                findings.add(Rule::Pid, Some(pid.pid), Some(seen / 27e6), || {
+                    "absent to the end".into()
+                });
             }
             for (key, repeats) in &pid.tables {
                 let rule = match (pid.pid, key.0) {
@@ -319,7 +340,9 @@ impl Intake {
                     _ => continue,
                 };
                 if repeats.last.is_some_and(|last| end - last > TABLE) {
-                    findings.add(rule, Some(pid.pid), Some(end / 27e6), || "not there at the end".into());
+                    findings.add(rule, Some(pid.pid), Some(end / 27e6), || {
+                        "not there at the end".into()
+                    });
                 }
             }
         }

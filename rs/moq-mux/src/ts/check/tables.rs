@@ -124,7 +124,12 @@ impl Section {
 
     /// PCR PID and streams of a PMT.
     pub(super) fn map(&self) -> Option<Map<'_>> {
-        let pid = |at: usize| Some(u16::from_be_bytes([*self.body.get(at)?, *self.body.get(at + 1)?]));
+        let pid = |at: usize| {
+            Some(u16::from_be_bytes([
+                *self.body.get(at)?,
+                *self.body.get(at + 1)?,
+            ]))
+        };
         let pcr_pid = pid(0)? & 0x1fff;
         let mut at = 4 + usize::from(pid(2)? & 0x0fff);
         let mut streams = Vec::new();
@@ -142,11 +147,14 @@ impl Section {
 #[derive(Debug, PartialEq)]
 pub(super) struct Map<'a> {
     pub(super) pcr_pid: u16,
-    /// PID, `stream_type`, descriptors as (tag, body).
-    pub(super) streams: Vec<(u16, u8, Vec<(u8, &'a [u8])>)>,
+    /// PID, `stream_type`, descriptors.
+    pub(super) streams: Vec<(u16, u8, Descriptors<'a>)>,
 }
 
-fn descriptors(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
+/// Tag and body of each.
+pub(super) type Descriptors<'a> = Vec<(u8, &'a [u8])>;
+
+fn descriptors(mut bytes: &[u8]) -> Descriptors<'_> {
     let mut list = Vec::new();
     while let [tag, len, rest @ ..] = bytes {
         let Some((body, after)) = rest.split_at_checked(usize::from(*len)) else {
@@ -165,7 +173,16 @@ mod tests {
 
     fn section(table_id: u8, body: &[u8]) -> Vec<u8> {
         let len = body.len() + 9;
-        let mut bytes = vec![table_id, 0xb0 | (len >> 8) as u8, len as u8, 0, 1, 0xc3, 0, 0];
+        let mut bytes = vec![
+            table_id,
+            0xb0 | (len >> 8) as u8,
+            len as u8,
+            0,
+            1,
+            0xc3,
+            0,
+            0,
+        ];
         bytes.extend_from_slice(body);
         let crc = crc(&bytes);
         bytes.extend_from_slice(&crc.to_be_bytes());
@@ -188,7 +205,10 @@ mod tests {
         let map = found[0].map().unwrap();
         assert_eq!(map.pcr_pid, 0x100);
         assert_eq!(map.streams, [(0x100, 0x1b, vec![(5, &[9][..])])]);
-        assert_eq!((found[0].damaged, found[0].version, found[0].current), (false, 1, true));
+        assert_eq!(
+            (found[0].damaged, found[0].version, found[0].current),
+            (false, 1, true)
+        );
     }
 
     #[test]

@@ -179,7 +179,9 @@ mod tests {
     use super::*;
 
     fn pes(payload: &[u8]) -> Vec<u8> {
-        let header = [0, 0, 1, 0xc0, 0, 0, 0x84, 0x80, 5, 0x21, 0x00, 0x05, 0xbf, 0x21];
+        let header = [
+            0, 0, 1, 0xc0, 0, 0, 0x84, 0x80, 5, 0x21, 0x00, 0x05, 0xbf, 0x21,
+        ];
         [&header[..], payload].concat()
     }
 
@@ -219,7 +221,10 @@ mod tests {
         units.push(true, &pes(&[1; 100]), &mut pieces);
         units.push(false, &[2; 184], &mut pieces);
         assert_eq!(pieces.len(), 2);
-        assert_eq!((pieces[0].header, pieces[0].bytes, pieces[1].bytes), (14, 100, 184));
+        assert_eq!(
+            (pieces[0].header, pieces[0].bytes, pieces[1].bytes),
+            (14, 100, 184)
+        );
         assert!(pieces[0].start.is_some() && pieces[1].start.is_none());
     }
 
@@ -229,6 +234,9 @@ mod tests {
         let mut pieces = Vec::new();
         units.push(true, &pes(&[0x11; 150]), &mut pieces);
         units.push(false, &[0x11; 184], &mut pieces);
-        assert_eq!(pieces.iter().filter(|piece| piece.start.is_some()).count(), 1);
+        assert_eq!(
+            pieces.iter().filter(|piece| piece.start.is_some()).count(),
+            1
+        );
     }
 }

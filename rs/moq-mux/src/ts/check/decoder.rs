@@ -155,7 +155,12 @@ impl Decoder {
     }
 
     /// Through the transport buffer: when the packet's bytes leave it.
-    fn transport(&mut self, from: f64, to: f64, breach: &mut impl FnMut(f64, Breach)) -> (f64, f64) {
+    fn transport(
+        &mut self,
+        from: f64,
+        to: f64,
+        breach: &mut impl FnMut(f64, Breach),
+    ) -> (f64, f64) {
         // What is left of earlier packets, then what of this one is still there when it is in.
         let waiting = ((self.leaves - from) * self.leak).max(0.0);
         let start = from.max(self.leaves);
@@ -217,13 +222,21 @@ impl Decoder {
         }
         self.decode(from, breach);
         // PES headers take room in the main buffer of audio; of video they end in the multiplexing buffer.
-        let header = if self.limits.multiplexing.is_some() { 0.0 } else { part.header };
+        let header = if self.limits.multiplexing.is_some() {
+            0.0
+        } else {
+            part.header
+        };
         let bytes = header + part.bytes;
         let before = self.main.fill;
         let mut gone = 0.0;
         while let Some(leaving) = self.due(to) {
             let at = leaving.max(from);
-            let share = if to > from { (at - from) / (to - from) } else { 1.0 };
+            let share = if to > from {
+                (at - from) / (to - from)
+            } else {
+                1.0
+            };
             self.fill(at, before - gone + bytes * share, breach);
             gone += self.remove(breach);
         }
@@ -247,7 +260,9 @@ impl Decoder {
     /// When the oldest unit leaves, if it is whole and that is by `time`.
     fn due(&self, time: f64) -> Option<f64> {
         let unit = self.units.front().filter(|unit| unit.whole)?;
-        let leaves = unit.decode.map_or(unit.last, |decode| decode.max(unit.last));
+        let leaves = unit
+            .decode
+            .map_or(unit.last, |decode| decode.max(unit.last));
         (leaves <= time).then_some(leaves)
     }
 
@@ -295,13 +310,6 @@ impl Decoder {
             unit.whole = true;
         }
         self.decode(f64::MAX, breach);
-    }
-
-    /// A jump of the clock or lost packets: what is inside is forgotten.
-    pub(super) fn reset(&mut self) {
-        self.units.clear();
-        self.main.fill = 0.0;
-        self.main.over = false;
     }
 
     pub(super) fn report(&self, pid: u16) -> BufferReport {
@@ -353,7 +361,9 @@ mod tests {
                 header: 14.0,
                 bytes: 170.0,
             };
-            decoder.packet(from, from + long, &[part], &mut |_, breach| breaches.push(breach));
+            decoder.packet(from, from + long, &[part], &mut |_, breach| {
+                breaches.push(breach)
+            });
         }
         decoder.finish(&mut |_, breach| breaches.push(breach));
         breaches
@@ -362,7 +372,9 @@ mod tests {
     #[test]
     fn below_the_leak_nothing_stays_in_the_transport_buffer() {
         let mut decoder = Decoder::new(audio());
-        let breaches = send(&mut decoder, 100, 1_900_000.0, |n| n as f64 * 21_384.0 + 30_000.0);
+        let breaches = send(&mut decoder, 100, 1_900_000.0, |n| {
+            n as f64 * 21_384.0 + 30_000.0
+        });
         assert_eq!(breaches, []);
         assert_eq!(decoder.report(1).transport.peak, 0);
     }
@@ -375,7 +387,10 @@ mod tests {
             send(&mut decoder, packets, 20_000_000.0, |_| 1e6);
             let report = decoder.report(1);
             assert_eq!(report.transport.overflows, overflows, "{packets}");
-            assert_eq!(report.transport.peak, (packets as f64 * 188.0 * 0.9).ceil() as u64);
+            assert_eq!(
+                report.transport.peak,
+                (packets as f64 * 188.0 * 0.9).ceil() as u64
+            );
         }
     }
 
@@ -407,8 +422,13 @@ mod tests {
     fn a_unit_after_its_time_is_late() {
         let long = 1504.0 * HZ / 1_000_000.0;
         let mut decoder = Decoder::new(audio());
-        let breaches = send(&mut decoder, 3, 1_000_000.0, |n| (n + 1) as f64 * long - 27_000.0);
-        let late: Vec<_> = breaches.iter().filter(|b| matches!(b, Breach::Late(_))).collect();
+        let breaches = send(&mut decoder, 3, 1_000_000.0, |n| {
+            (n + 1) as f64 * long - 27_000.0
+        });
+        let late: Vec<_> = breaches
+            .iter()
+            .filter(|b| matches!(b, Breach::Late(_)))
+            .collect();
         assert_eq!(late.len(), 3);
         assert!((decoder.report(1).late_ms - 1.0).abs() < 1e-9);
     }
