@@ -200,7 +200,7 @@ impl Audio {
         if self.config.replace(frame.config) != Some(frame.config) {
             self.descriptions += 1;
         }
-        let next = follow(pts, frame.samples, frame.config.sample_rate);
+        let next = follow(pts, frame);
         self.next = Some(next);
         let (header, unit) = bytes.split_at(frame.strip);
         let payload = container::join(micros_from_90k(pts).try_into().unwrap_or(0), unit);
@@ -240,17 +240,18 @@ impl Audio {
     }
 }
 
-/// The time of the frame after one at `pts`, in ticks of 90 kHz.
+/// The time of the frame after one at `pts`, in ticks of 90 kHz, as the usual tools count.
 ///
-/// A frame need not be a whole number of ticks. The grid of multiples of its length is followed, keeping the distance
-/// `pts` has from it, so that rounding never adds up.
-fn follow(pts: i64, samples: u32, sample_rate: u32) -> i64 {
-    let (numerator, rate) = (
-        i128::from(samples) * i128::from(HZ_90K),
-        i128::from(sample_rate),
-    );
-    let index = i128::from(div_round(i128::from(pts) * rate, numerator));
-    let at = |index: i128| div_round(index * numerator, rate);
+/// A frame need not be a whole number of ticks. MPEG audio and AC-3 are counted in whole ticks, rounded down. For AAC
+/// the grid of multiples of the exact length is followed, keeping the distance `pts` has from it.
+fn follow(pts: i64, frame: Frame) -> i64 {
+    let ticks = i128::from(frame.samples) * i128::from(HZ_90K);
+    let rate = i128::from(frame.config.sample_rate);
+    if !matches!(frame.config.codec, Codec::Aac(_)) {
+        return pts + (ticks / rate) as i64;
+    }
+    let index = i128::from(div_round(i128::from(pts) * rate, ticks));
+    let at = |index: i128| div_round(index * ticks, rate);
     at(index + 1) + (pts - at(index))
 }
 
