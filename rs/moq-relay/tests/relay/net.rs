@@ -56,7 +56,7 @@ impl Net {
         });
         Station {
             relay,
-            endpoint,
+            _endpoint: endpoint,
             address,
         }
     }
