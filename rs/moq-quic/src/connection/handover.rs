@@ -32,6 +32,7 @@ pub(super) enum Item {
 #[derive(Clone, Copy)]
 struct Run {
     stream: usize,
+    tier: Tier,
     bytes: usize,
 }
 
@@ -67,7 +68,11 @@ impl Connection {
         // a higher tier need not wait for what a lower one has there.
         let target = (packets + 1) * mtu;
         let limit = (self.batch as u64 + 1) * mtu;
+        if self.hungry && !self.stirred {
+            return packets as usize;
+        }
         self.hungry = false;
+        self.stirred = false;
         let mut run: Option<Run> = None;
         while let Some(grant) = self.schedule.pop(target as usize) {
             match grant {
@@ -99,6 +104,7 @@ impl Connection {
                     self.schedule.sent(grant, bytes);
                     run = Some(Run {
                         stream,
+                        tier,
                         bytes: before + bytes,
                     });
                 }
@@ -166,12 +172,13 @@ impl Connection {
     fn flush(&mut self, run: Option<Run>) {
         let Some(Run {
             stream: index,
+            tier,
             bytes,
         }) = run
         else {
             return;
         };
-        let (tier, step) = self.place(index);
+        let step = self.step_of(index, tier);
         let stream = &mut self.streams[index];
         self.unsent.remove(stream);
         let mut quinn = self.inner.send_stream(stream.id);
@@ -216,14 +223,13 @@ impl Connection {
         step < MAX_STEP && !overtakes
     }
 
-    /// Where a stream's next bytes stand in quinn-proto: behind all of its group that the schedule put before it, beside
+    /// Where a stream's next bytes stand in their tier: behind all of its group that the schedule put before it, beside
     /// those it takes turns with.
-    fn place(&self, index: usize) -> (Tier, u16) {
+    fn step_of(&self, index: usize, tier: Tier) -> u16 {
         let stream = &self.streams[index];
-        let tier = Tier::of(stream.group, &self.schedule);
         let step = self.unsent.step(tier);
         let Some(book) = self.groups.get(stream.group) else {
-            return (tier, step);
+            return step;
         };
         let last = book.last.and_then(|(id, index)| {
             let last = self.streams.get(index)?;
@@ -231,7 +237,7 @@ impl Connection {
         });
         let behind = last
             .is_some_and(|last| last.tier == tier && (last.order != stream.order || book.unfair));
-        (tier, step + u16::from(behind))
+        step + u16::from(behind)
     }
 
     fn hand_over_datagram(&mut self, id: DatagramId, group: GroupId, len: usize) {

@@ -84,7 +84,10 @@ pub struct Connection {
     evicted_datagrams: u64,
     retransmitted: u64,
     stream_waits: u64,
+    /// The schedule had nothing more for quinn-proto.
     hungry: bool,
+    /// It may have by now.
+    stirred: bool,
     wire: Option<Vec<Frame>>,
     lost: Option<Error>,
 }
@@ -131,6 +134,7 @@ impl Connection {
             retransmitted: 0,
             stream_waits: 0,
             hungry: true,
+            stirred: false,
             wire: None,
             lost: None,
         }

@@ -98,6 +98,7 @@ impl Connection {
         stream.push(chunk);
         let (key, group) = (stream.key, stream.group);
         self.schedule.push(key, len, false);
+        self.stirred = true;
         self.unsent.queued += len as u64;
         self.groups.book(group, |stats| stats.queued += len as u64);
         Ok(())
@@ -112,6 +113,7 @@ impl Connection {
         stream.phase = Phase::Finished;
         let key = stream.key;
         self.schedule.push(key, 0, true);
+        self.stirred = true;
         Ok(())
     }
 
@@ -223,6 +225,7 @@ impl Connection {
         self.unsent.queued += len as u64;
         self.groups.book(group, |stats| stats.queued += len as u64);
         self.set_item(id.index(), Item::Datagram(group, data));
+        self.stirred = true;
         Ok(())
     }
 
@@ -236,6 +239,7 @@ impl Connection {
         if let Some(stream) = self.by_id(id) {
             let key = stream.key;
             self.schedule.unblock(key);
+            self.stirred = true;
         }
     }
 
