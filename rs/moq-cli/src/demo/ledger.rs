@@ -32,6 +32,7 @@ pub(crate) struct Sighting {
 pub(crate) struct Ledger {
     tracks: Vec<Account>,
     outstanding: u64,
+    unwritten: u64,
 }
 
 /// One track's.
@@ -85,6 +86,7 @@ impl Ledger {
         if let Some(account) = self.tracks.get_mut(track) {
             account.sent.insert(place, seen);
             self.outstanding += seen.bytes;
+            self.unwritten += seen.bytes;
         }
     }
 
@@ -122,9 +124,24 @@ impl Ledger {
             .collect()
     }
 
+    /// Books `bytes` of payload as read back from the output. O(1).
+    pub(crate) fn written(&mut self, bytes: u64) {
+        self.unwritten = self.unwritten.saturating_sub(bytes);
+    }
+
     /// Payload bytes sent and not delivered.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
+    }
+
+    /// Payload bytes sent and not read back from the output.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.unwritten
+    }
+
+    /// What is outstanding or unwritten now will never be paid: it is lost, and no longer waited for.
+    pub(crate) fn write_off(&mut self) {
+        (self.outstanding, self.unwritten) = (0, 0);
     }
 
     /// Every track's balance. O(frames × log frames).
@@ -275,6 +292,21 @@ mod tests {
         );
         assert_eq!((balance.changed, ledger.outstanding()), (0, 0));
         assert_eq!(balance.latency.quantile(99), Some(Duration::from_millis(3)));
+    }
+
+    #[test]
+    fn what_is_read_back_is_paid_off_and_what_is_lost_is_written_off() {
+        let mut ledger = Ledger::default();
+        let track = ledger.open("a");
+        for index in 0..3 {
+            ledger.sent(track, place(0, index), seen(0, 7));
+        }
+        ledger.written(100);
+        assert_eq!((ledger.outstanding(), ledger.unwritten()), (300, 200));
+        ledger.write_off();
+        assert_eq!((ledger.outstanding(), ledger.unwritten()), (0, 0));
+        ledger.written(100);
+        assert_eq!(only(&ledger).frames.lost, 3, "the books still show it");
     }
 
     #[test]

@@ -39,9 +39,16 @@ use verify::Verify;
 /// What the broadcast is called.
 const NAME: &str = "demo";
 
-/// Unpaced, how much may be on the way: so much that no hop ever idles, and little enough that memory
-/// stays small whatever the size of the input.
+/// Unpaced, how much may be on the way: so much that no hop ever idles.
 const ON_THE_WAY: u64 = 4 << 20;
+
+/// Unpaced, how much may be delivered and not written: more than the second by which the exporter must
+/// be ahead of the media, at any rate there is.
+const UNWRITTEN: u64 = 128 << 20;
+
+/// Memory for cached groups. Nothing needs more than is on the way, or not yet written at the far end.
+const NEAR_CACHE: u64 = 32 << 20;
+const FAR_CACHE: u64 = UNWRITTEN + NEAR_CACHE;
 
 /// Runs the demo; whether everything arrived.
 pub(crate) async fn run(args: DemoArgs) -> Result<bool, Error> {
@@ -51,7 +58,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<bool, Error> {
     };
     let name = input.name().to_owned();
     let length = input.length();
-    let broadcast = Broadcast::new(Pool::default());
+    let broadcast = Broadcast::new(Pool::new(NEAR_CACHE));
     let config = FeedConfig {
         paced: !args.no_pace,
         looped: false,
@@ -60,7 +67,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<bool, Error> {
     let mut feed = Feed::new(input, broadcast.clone(), config).await?;
     feed.prepare().await?;
     let mut sink = Sink::open(Some(&args.output)).await?;
-    let stage = Stage::new().await?;
+    let stage = Stage::new(Pool::new(NEAR_CACHE), Pool::new(FAR_CACHE)).await?;
 
     say(format!(
         "relay on {}, sending {name} through it",
@@ -141,7 +148,7 @@ async fn send(
         );
         progress.sent(feed.pushed());
         if unpaced {
-            books.outstanding_below(ON_THE_WAY).await;
+            books.room(ON_THE_WAY, UNWRITTEN).await;
         } else {
             let wait = feed.wait();
             // Timers count milliseconds: what is due within one is sent with its neighbours.
@@ -192,13 +199,14 @@ async fn receive(
         async {
             join_all(watching).await;
         },
-        export(consumer.clone(), sink, written)
+        export(consumer.clone(), books, sink, written)
     );
     outcome
 }
 
 async fn export(
     consumer: BroadcastConsumer,
+    books: &Books,
     sink: &mut Sink,
     written: &mut Written,
 ) -> Result<(), Error> {
@@ -213,7 +221,7 @@ async fn export(
         })?;
         let Some(info) = next else { return Ok(()) };
         written.check.push(&slot);
-        written.verify.push(&slot)?;
+        books.written(written.verify.push(&slot)?);
         sink.write(&slot, &info).await?;
     }
 }

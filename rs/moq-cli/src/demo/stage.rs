@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use moq_net::{Origin, Session, SessionConfig};
+use moq_net::{Origin, Pool, Session, SessionConfig};
 use moq_quic::tls::{Identity, Trust};
 use moq_quic::{ClientConfig, Endpoint};
 use moq_relay::{Auth, Config, Relay};
@@ -34,13 +34,15 @@ struct Client {
 }
 
 impl Stage {
-    /// Sets it up: the certificate is made here, and pinned by both clients.
-    pub(crate) async fn new() -> Result<Self, Error> {
+    /// Sets it up, with memory for what is on the way and for what is not read yet at the far end. The
+    /// certificate is made here, and pinned by both clients.
+    pub(crate) async fn new(near: Pool, far: Pool) -> Result<Self, Error> {
         let identity = Identity::generate(&["localhost".into()]).map_err(Error::Identity)?;
         let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (endpoint, address) = listen(any_port, &identity, moq_net::alpns())?;
         let relay = Relay::new(Config {
             auth: Auth::everything(),
+            pool: near,
             ..Config::default()
         });
         let serving = tokio::spawn({
@@ -50,11 +52,13 @@ impl Stage {
         let trust = Trust::Fingerprints(vec![identity.fingerprint()]);
         let mut config = ClientConfig::new(trust, moq_net::alpns());
         config.transport = transport();
-        let publisher = Client::new(address, config.clone(), |origin| SessionConfig {
-            publish: Some(origin),
-            ..SessionConfig::default()
+        let publisher = Client::new(address, config.clone(), Pool::default(), |origin| {
+            SessionConfig {
+                publish: Some(origin),
+                ..SessionConfig::default()
+            }
         });
-        let subscriber = Client::new(address, config, |origin| SessionConfig {
+        let subscriber = Client::new(address, config, far, |origin| SessionConfig {
             subscribe: Some(origin),
             ..SessionConfig::default()
         });
@@ -118,6 +122,7 @@ impl Client {
     async fn new(
         address: SocketAddr,
         config: ClientConfig,
+        pool: Pool,
         share: impl FnOnce(Origin) -> SessionConfig,
     ) -> Result<Self, Error> {
         let lost = |cause: String| Error::Connect {
@@ -128,7 +133,7 @@ impl Client {
         let endpoint = Endpoint::client(any).map_err(|error| lost(error.to_string()))?;
         let connection = endpoint.connect(address, "localhost", config).await;
         let connection = connection.map_err(|error| lost(error.to_string()))?;
-        let origin = new_origin(moq_net::Pool::default());
+        let origin = new_origin(pool);
         let session = Session::connect(connection, share(origin.clone())).await;
         let session = session.map_err(|error| lost(error.to_string()))?;
         Ok(Self {

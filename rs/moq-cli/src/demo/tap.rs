@@ -12,9 +12,12 @@ use futures::stream::FuturesUnordered;
 use moq_mux::container;
 use moq_net::{BroadcastConsumer, Frame, GroupConsumer, Subscriber, Subscription};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::ledger::{Ledger, Place, Sighting};
+
+/// Without any delivery for this long, what is on the way is lost.
+const STUCK: Duration = Duration::from_secs(10);
 
 /// The ledger both taps write, and the clock they write by. Cheap to clone.
 #[derive(Clone)]
@@ -44,14 +47,26 @@ impl Books {
         act(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until at most `bytes` of payload are sent and not delivered.
-    pub(crate) async fn outstanding_below(&self, bytes: u64) {
+    /// Books `bytes` of payload as read back from the output.
+    pub(crate) fn written(&self, bytes: u64) {
+        self.with(|ledger| ledger.written(bytes));
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until at most so much payload is sent and not delivered, and sent and not written. What
+    /// moves nothing for [`STUCK`] is given up.
+    pub(crate) async fn room(&self, outstanding: u64, unwritten: u64) {
         loop {
             let changed = self.changed.notified();
-            if self.with(|ledger| ledger.outstanding()) <= bytes {
+            let room = self.with(|ledger| {
+                ledger.outstanding() <= outstanding && ledger.unwritten() <= unwritten
+            });
+            if room {
                 return;
             }
-            changed.await;
+            if timeout(STUCK, changed).await.is_err() {
+                self.with(Ledger::write_off);
+            }
         }
     }
 }

@@ -28,11 +28,16 @@ impl Verify {
         Ok(Self { import, books, tap })
     }
 
-    /// Takes the next packets.
-    pub(crate) fn push(&mut self, packets: &[u8]) -> Result<(), Error> {
+    /// Takes the next packets; how many bytes of payload they completed.
+    pub(crate) fn push(&mut self, packets: &[u8]) -> Result<u64, Error> {
         self.import.push(packets).map_err(media)?;
         self.look();
-        Ok(())
+        // Nothing is ever delivered in these books: what is outstanding was read since the last call.
+        Ok(self.books.with(|ledger| {
+            let read = ledger.outstanding();
+            ledger.write_off();
+            read
+        }))
     }
 
     /// The output has ended: the names of the tracks whose frames are the same as those in the books
