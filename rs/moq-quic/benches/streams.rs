@@ -80,6 +80,7 @@ impl Subscriptions {
             let group = subscriptions.pair.client.core.open_group(config);
             let stream = subscriptions.open(group);
             subscriptions.groups.push((group, stream));
+            subscriptions.write(stream);
         }
         // The congestion window opens, tables grow to their size.
         for _ in 0..3 {
@@ -89,10 +90,23 @@ impl Subscriptions {
     }
 
     fn open(&mut self, group: GroupId) -> SendKey {
-        let opened = self.pair.client.core.open(Dir::Uni, group, 0);
-        opened
-            .expect("an open group")
-            .expect("as many streams as needed")
+        loop {
+            let opened = self.pair.client.core.open(Dir::Uni, group, 0);
+            if let Some(stream) = opened.expect("an open group") {
+                return stream;
+            }
+            // Only at first: the peer allows more when it sees that they are used.
+            self.open_to_peer();
+        }
+    }
+
+    /// Lets the peer see every stream.
+    fn open_to_peer(&mut self) {
+        for at in 0..self.groups.len() {
+            self.write(self.groups[at].1);
+        }
+        self.pair.run_for(Duration::from_millis(10));
+        drain(&mut self.pair.server);
     }
 
     fn write(&mut self, stream: SendKey) {

@@ -39,9 +39,10 @@ pub struct TransportConfig {
     pub idle_timeout: Duration,
     /// How long after the last packet a PING is sent to keep the connection. Default `None`.
     pub keep_alive: Option<Duration>,
-    /// Bidirectional streams the peer may have open. Each costs some bytes from the start. Default 128.
+    /// Bidirectional streams the peer may have open at most. It may open 64 at first, and twice as many whenever it uses
+    /// half of what it may: a place costs memory from then on. Default 1,024.
     pub max_bi_streams: u32,
-    /// Unidirectional streams the peer may have open. Default 256.
+    /// Unidirectional streams the peer may have open at most, likewise. Default 1,024.
     pub max_uni_streams: u32,
     /// Bytes the peer may send on one stream ahead of the reader. Default 1.25 MB.
     pub stream_receive_window: u32,
@@ -68,8 +69,8 @@ impl Default for TransportConfig {
         Self {
             idle_timeout: Duration::from_secs(30),
             keep_alive: None,
-            max_bi_streams: 128,
-            max_uni_streams: 256,
+            max_bi_streams: 1_024,
+            max_uni_streams: 1_024,
             stream_receive_window: 1_250_000,
             receive_window: 16 << 20,
             send_high_water: 256 << 10,
@@ -117,7 +118,12 @@ impl ServerConfig {
         let tls = self.identity.server(&self.alpn)?;
         let crypto = QuicServerConfig::try_from(tls)
             .map_err(|error| Error::Identity(format!("cannot serve QUIC: {error}")))?;
-        Ok(quinn_proto::ServerConfig::with_crypto(Arc::new(crypto)))
+        let mut config = quinn_proto::ServerConfig::with_crypto(Arc::new(crypto));
+        config
+            .max_incoming(MOST_INCOMING)
+            .incoming_buffer_size(64 << 10)
+            .incoming_buffer_size_total(8 << 20);
+        Ok(config)
     }
 
     /// Makes what all connections share one connection's own.
@@ -179,6 +185,12 @@ impl ClientConfig {
 /// in our queues. quinn-proto also counts bytes acknowledged behind a hole, so it must never be near.
 const SEND_WINDOW: u64 = 1 << 30;
 
+/// Connections that may wait to be accepted; more are refused.
+const MOST_INCOMING: usize = 1_024;
+
+/// Streams a peer may have open before it has shown that it needs more.
+const FIRST_STREAMS: u32 = 64;
+
 impl TransportConfig {
     fn quinn(&self, hooks: &Hooks) -> quinn_proto::TransportConfig {
         let mut config = quinn_proto::TransportConfig::default();
@@ -186,8 +198,8 @@ impl TransportConfig {
         config
             .max_idle_timeout((idle > 0).then(|| VarInt::from_u32(idle).into()))
             .keep_alive_interval(self.keep_alive)
-            .max_concurrent_bidi_streams(self.max_bi_streams.into())
-            .max_concurrent_uni_streams(self.max_uni_streams.into())
+            .max_concurrent_bidi_streams(self.max_bi_streams.min(FIRST_STREAMS).into())
+            .max_concurrent_uni_streams(self.max_uni_streams.min(FIRST_STREAMS).into())
             .stream_receive_window(self.stream_receive_window.into())
             .receive_window(self.receive_window.into())
             .send_window(SEND_WINDOW)

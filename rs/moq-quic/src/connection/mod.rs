@@ -78,6 +78,8 @@ pub struct Connection {
     unsent: Unsent,
     events: VecDeque<Event>,
     high_water: usize,
+    /// Streams the peer may have open at most, by direction.
+    most_streams: [u64; 2],
     batch: usize,
     mtu: u16,
     quantum: usize,
@@ -127,6 +129,7 @@ impl Connection {
             unsent: Unsent::default(),
             events: VecDeque::new(),
             high_water: config.send_high_water,
+            most_streams: [config.max_bi_streams, config.max_uni_streams].map(u64::from),
             batch: config.batch.max(1),
             mtu,
             quantum: usize::from(mtu),
@@ -190,7 +193,10 @@ impl Connection {
                 E::Connected => self.events.push_back(Event::Connected),
                 E::ConnectionLost { reason } => self.on_lost(reason.into()),
                 E::DatagramReceived => self.events.push_back(Event::Datagram),
-                E::Stream(S::Opened { dir }) => self.events.push_back(Event::Opened(dir)),
+                E::Stream(S::Opened { dir }) => {
+                    self.widen(dir);
+                    self.events.push_back(Event::Opened(dir));
+                }
                 E::Stream(S::Available { dir }) => self.events.push_back(Event::Available(dir)),
                 E::Stream(S::Readable { id }) => self.events.push_back(Event::Readable(id)),
                 // Whoever was woken first is not who goes first: the schedule is asked again.
@@ -200,6 +206,17 @@ impl Connection {
                     self.on_stopped(id, error_code.into_inner());
                 }
             }
+        }
+    }
+
+    /// Lets the peer have more streams open once it uses half of what it may. quinn-proto keeps a place for every stream
+    /// the peer may open, and most peers open few.
+    fn widen(&mut self, dir: Dir) {
+        let most = self.most_streams[dir as usize];
+        let now = self.inner.max_concurrent_streams(dir);
+        if now < most && self.inner.streams().remote_open_streams(dir) > now / 2 {
+            let count = VarInt::from_u64((now * 2).min(most)).unwrap_or(VarInt::MAX);
+            self.inner.set_max_concurrent_streams(dir, count);
         }
     }
 

@@ -43,18 +43,23 @@ pub(super) struct Mail {
     pub(super) waker: Option<Waker>,
 }
 
+/// Packets that may wait for their connection's turn: some megabytes.
+const MOST_MAIL: usize = 4_096;
+
 impl Inbox {
     pub(super) fn mail(&self) -> MutexGuard<'_, Mail> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves packets, and takes them.
+    /// Leaves packets, and takes them. A connection that is that far behind loses them, as if the network had.
     pub(super) fn deliver(&self, events: &mut Vec<ConnectionEvent>) {
         let mut mail = self.mail();
         if mail.events.is_empty() {
             std::mem::swap(&mut mail.events, events);
-        } else {
+        } else if mail.events.len() < MOST_MAIL {
             mail.events.append(events);
+        } else {
+            events.clear();
         }
         let waker = mail.waker.take();
         drop(mail);

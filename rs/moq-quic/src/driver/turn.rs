@@ -3,6 +3,7 @@
 //! Spawned by `endpoint`. May not know what the application does with its streams.
 
 use std::{
+    cell::Cell,
     io,
     pin::Pin,
     sync::Arc,
@@ -30,9 +31,19 @@ pub(super) struct Turn {
     armed: Option<Instant>,
     mail: Vec<ConnectionEvent>,
     woken: Vec<Waker>,
-    buffer: Vec<u8>,
-    /// Packets in `buffer` that the socket had no room for, and the wait for room.
-    held: Option<(Transmit, Writable)>,
+    /// Packets that the socket had no room for.
+    held: Option<Held>,
+}
+
+struct Held {
+    transmit: Transmit,
+    packets: Vec<u8>,
+    writable: Writable,
+}
+
+thread_local! {
+    /// Where packets are built: tens of kilobytes, and no connection needs them between its turns.
+    static PACKETS: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Packets sent in one turn before others get theirs.
@@ -55,7 +66,6 @@ impl Turn {
             armed: None,
             mail: Vec::new(),
             woken: Vec::new(),
-            buffer: Vec::new(),
             held: None,
         }
     }
@@ -89,34 +99,45 @@ impl Turn {
 
     /// Sends what may be sent. True if there may be more to send at once.
     fn transmit(&mut self, state: &mut State, now: Instant, cx: &mut Context<'_>) -> bool {
+        if !self.send_held(cx) {
+            return false;
+        }
         let segments = self.socket.max_transmit_segments().min(MAX_SEGMENTS);
-        let mut packets = 0;
-        while packets < TURN {
-            if let Some((transmit, writable)) = &mut self.held {
-                if writable.as_mut().poll(cx).is_pending() {
-                    return false;
-                }
-                match send(&*self.socket, transmit, &self.buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        *writable = self.socket.clone().writable();
-                        continue;
-                    }
-                    _ => self.held = None,
-                }
-            }
-            self.buffer.clear();
-            let Some(transmit) = state.core.poll_transmit(now, segments, &mut self.buffer) else {
-                return false;
+        let mut packets = PACKETS.take();
+        let mut sent = 0;
+        while sent < TURN {
+            packets.clear();
+            let Some(transmit) = state.core.poll_transmit(now, segments, &mut packets) else {
+                break;
             };
-            packets += transmit
+            sent += transmit
                 .segment_size
                 .map_or(1, |size| transmit.size.div_ceil(size));
-            match send(&*self.socket, &transmit, &self.buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.held = Some((transmit, self.socket.clone().writable()));
+            if !send(&*self.socket, &transmit, &packets) {
+                self.held = Some(Held {
+                    transmit,
+                    packets: std::mem::take(&mut packets),
+                    writable: self.socket.clone().writable(),
+                });
+                if !self.send_held(cx) {
+                    break;
                 }
-                // Any other error is a lost packet: the peer may be gone for a moment or for good, timers will tell.
-                _ => {}
+            }
+        }
+        PACKETS.set(packets);
+        sent >= TURN && self.held.is_none()
+    }
+
+    /// Sends what the socket had no room for. False if it still has none, and will wake us.
+    fn send_held(&mut self, cx: &mut Context<'_>) -> bool {
+        while let Some(held) = &mut self.held {
+            if held.writable.as_mut().poll(cx).is_pending() {
+                return false;
+            }
+            if send(&*self.socket, &held.transmit, &held.packets) {
+                self.held = None;
+            } else {
+                held.writable = self.socket.clone().writable();
             }
         }
         true
@@ -159,14 +180,17 @@ impl Turn {
     }
 }
 
-fn send(socket: &dyn Socket, transmit: &Transmit, buffer: &[u8]) -> io::Result<()> {
-    socket.try_send(&quinn_udp::Transmit {
+/// Sends packets. False if the socket has no room. Any other failure is a lost packet: the peer may be gone for a moment or
+/// for good, timers will tell.
+fn send(socket: &dyn Socket, transmit: &Transmit, packets: &[u8]) -> bool {
+    let sent = socket.try_send(&quinn_udp::Transmit {
         destination: transmit.destination,
         ecn: transmit.ecn.map(ecn),
-        contents: &buffer[..transmit.size],
+        contents: &packets[..transmit.size],
         segment_size: transmit.segment_size,
         src_ip: transmit.src_ip,
-    })
+    });
+    !matches!(sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 fn ecn(ecn: quinn_proto::EcnCodepoint) -> quinn_udp::EcnCodepoint {
