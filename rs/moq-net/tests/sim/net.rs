@@ -16,22 +16,22 @@ use moq_quic::tls::Trust;
 use moq_quic::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
 
 /// A network and the addresses handed out on it.
-pub struct Net {
-    pub network: Network,
+pub(crate) struct Net {
+    pub(crate) network: Network,
     next: AtomicU16,
 }
 
 /// One process, as far as the others can tell.
-pub struct Node {
-    pub origin: Origin,
-    pub addr: SocketAddr,
-    pub endpoint: Endpoint,
+pub(crate) struct Node {
+    pub(crate) origin: Origin,
+    pub(crate) addr: SocketAddr,
+    pub(crate) endpoint: Endpoint,
     /// The sessions this node accepted, while they last or not.
-    pub accepted: Arc<Mutex<Vec<Session>>>,
+    pub(crate) accepted: Arc<Mutex<Vec<Session>>>,
 }
 
 impl Net {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             network: Network::new(7),
             next: AtomicU16::new(1),
@@ -39,11 +39,11 @@ impl Net {
     }
 
     /// A node whose hop id is `hop`, speaking every version.
-    pub fn node(&self, hop: u64) -> Node {
+    pub(crate) fn node(&self, hop: u64) -> Node {
         self.node_with(hop, Pool::default(), &Version::ALL)
     }
 
-    pub fn node_with(&self, hop: u64, pool: Pool, versions: &[Version]) -> Node {
+    pub(crate) fn node_with(&self, hop: u64, pool: Pool, versions: &[Version]) -> Node {
         let port = self.next.fetch_add(1, Relaxed);
         let addr = SocketAddr::from(([10, 0, 0, 1], port));
         let alpn = versions
@@ -69,12 +69,12 @@ impl Net {
         }
     }
 
-    pub fn link(&self, a: &Node, b: &Node, link: Link) {
+    pub(crate) fn link(&self, a: &Node, b: &Node, link: Link) {
         self.network.link(a.addr, b.addr, link);
     }
 
     /// Cuts two nodes off from each other.
-    pub fn cut(&self, a: &Node, b: &Node) {
+    pub(crate) fn cut(&self, a: &Node, b: &Node) {
         self.link(
             a,
             b,
@@ -115,7 +115,7 @@ async fn accept(endpoint: Endpoint, origin: Origin, accepted: Arc<Mutex<Vec<Sess
     }
 }
 
-pub fn both(origin: &Origin) -> SessionConfig {
+pub(crate) fn both(origin: &Origin) -> SessionConfig {
     SessionConfig {
         publish: Some(origin.clone()),
         subscribe: Some(origin.clone()),
@@ -125,7 +125,7 @@ pub fn both(origin: &Origin) -> SessionConfig {
 
 impl Node {
     /// A bare connection to another node.
-    pub async fn dial(&self, to: &Node, version: Version) -> Connection {
+    pub(crate) async fn dial(&self, to: &Node, version: Version) -> Connection {
         let trust = Trust::Fingerprints(vec![identity().unwrap().fingerprint()]);
         let config = ClientConfig {
             transport: transport(),
@@ -137,7 +137,7 @@ impl Node {
             .unwrap()
     }
 
-    pub async fn connect_with(
+    pub(crate) async fn connect_with(
         &self,
         to: &Node,
         version: Version,
@@ -149,13 +149,13 @@ impl Node {
     }
 
     /// A session in the newest version that shares everything both ways.
-    pub async fn connect(&self, to: &Node) -> Session {
+    pub(crate) async fn connect(&self, to: &Node) -> Session {
         self.connect_with(to, Version::Lite06, both(&self.origin))
             .await
     }
 
     /// Only reads from the other.
-    pub async fn read_from(&self, to: &Node, version: Version) -> Session {
+    pub(crate) async fn read_from(&self, to: &Node, version: Version) -> Session {
         let config = SessionConfig {
             subscribe: Some(self.origin.clone()),
             ..SessionConfig::default()
@@ -164,7 +164,7 @@ impl Node {
     }
 
     /// Only publishes to the other.
-    pub async fn publish_to(&self, to: &Node, version: Version) -> Session {
+    pub(crate) async fn publish_to(&self, to: &Node, version: Version) -> Session {
         let config = SessionConfig {
             publish: Some(self.origin.clone()),
             ..SessionConfig::default()
@@ -173,27 +173,27 @@ impl Node {
     }
 
     /// Waits until a broadcast is there.
-    pub async fn find(&self, path: &str) -> BroadcastConsumer {
+    pub(crate) async fn find(&self, path: &str) -> BroadcastConsumer {
         within(self.origin.wait_broadcast(path)).await.unwrap()
     }
 }
 
 /// The publisher, relay and subscriber most tests are about.
-pub struct Chain {
-    pub net: Net,
-    pub publisher: Node,
-    pub relay: Node,
-    pub subscriber: Node,
-    pub up: Session,
-    pub down: Session,
+pub(crate) struct Chain {
+    pub(crate) net: Net,
+    pub(crate) publisher: Node,
+    pub(crate) relay: Node,
+    pub(crate) subscriber: Node,
+    pub(crate) up: Session,
+    pub(crate) down: Session,
 }
 
 impl Chain {
-    pub async fn new(version: Version) -> Self {
+    pub(crate) async fn new(version: Version) -> Self {
         Self::with_link(version, Link::default()).await
     }
 
-    pub async fn with_link(version: Version, link: Link) -> Self {
+    pub(crate) async fn with_link(version: Version, link: Link) -> Self {
         let net = Net::new();
         let (publisher, relay, subscriber) = (net.node(1), net.node(2), net.node(3));
         net.link(&publisher, &relay, link);
@@ -211,7 +211,7 @@ impl Chain {
     }
 
     /// A broadcast with one track at the publisher, and its reader at the subscriber.
-    pub async fn track(
+    pub(crate) async fn track(
         &self,
         name: &str,
         info: TrackInfo,
@@ -223,22 +223,22 @@ impl Chain {
 }
 
 /// What should happen soon; the clock is paused, so waiting costs nothing.
-pub async fn within<T>(what: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), what)
         .await
         .expect("nothing happened")
 }
 
-pub async fn sleep(ms: u64) {
+pub(crate) async fn sleep(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
 /// Everything kept, everything wanted.
-pub fn all() -> Subscription {
+pub(crate) fn all() -> Subscription {
     Subscription::within(Duration::from_secs(3600))
 }
 
-pub fn keep_all() -> TrackInfo {
+pub(crate) fn keep_all() -> TrackInfo {
     TrackInfo {
         max_age: Duration::from_secs(3600),
         ..TrackInfo::default()
@@ -246,7 +246,7 @@ pub fn keep_all() -> TrackInfo {
 }
 
 /// Writes a whole group of one frame, whose time is its sequence times 40 ms.
-pub fn write_group(track: &Track, payload: impl Into<Bytes>) -> u64 {
+pub(crate) fn write_group(track: &Track, payload: impl Into<Bytes>) -> u64 {
     let group = track.append_group().unwrap();
     let sequence = group.sequence();
     group
@@ -257,14 +257,14 @@ pub fn write_group(track: &Track, payload: impl Into<Bytes>) -> u64 {
 }
 
 /// The next group and all of its frames.
-pub async fn next_group(subscriber: &mut Subscriber) -> Option<(u64, Vec<Bytes>)> {
+pub(crate) async fn next_group(subscriber: &mut Subscriber) -> Option<(u64, Vec<Bytes>)> {
     let group = within(subscriber.recv_group()).await.unwrap()?;
     let sequence = group.sequence();
     Some((sequence, read_all(group).await.unwrap()))
 }
 
 /// Reads to the end of the track, and says which groups were whole.
-pub fn whole_groups(mut subscriber: Subscriber) -> tokio::task::JoinHandle<Vec<u64>> {
+pub(crate) fn whole_groups(mut subscriber: Subscriber) -> tokio::task::JoinHandle<Vec<u64>> {
     tokio::spawn(async move {
         let mut whole = Vec::new();
         while let Some(group) = within(subscriber.recv_group()).await.unwrap() {
@@ -277,7 +277,7 @@ pub fn whole_groups(mut subscriber: Subscriber) -> tokio::task::JoinHandle<Vec<u
     })
 }
 
-pub async fn read_all(mut group: GroupConsumer) -> Result<Vec<Bytes>, Error> {
+pub(crate) async fn read_all(mut group: GroupConsumer) -> Result<Vec<Bytes>, Error> {
     let mut frames = Vec::new();
     while let Some(frame) = within(group.read_frame()).await? {
         frames.push(frame.payload);
