@@ -174,7 +174,7 @@ fn h265_limits(codec: &str) -> Limits {
         .get(1..)
         .and_then(|level| level.parse().ok())
         .unwrap_or(0);
-    Limits::h265(part.starts_with('H'), level, None)
+    Limits::h265(part.starts_with('H'), level)
 }
 
 fn describe_audio(name: &str, rendition: &AudioRendition, known: Option<&TsTrack>) -> Described {
@@ -338,13 +338,7 @@ mod tests {
 
     #[test]
     fn tier_and_level_are_read_from_the_codec_string() {
-        assert_eq!(
-            h265_limits("hev1.1.6.L63.90"),
-            Limits::h265(false, 63, None)
-        );
-        assert_eq!(
-            h265_limits("hev1.2.4.H120.b0"),
-            Limits::h265(true, 120, None)
-        );
+        assert_eq!(h265_limits("hev1.1.6.L63.90"), Limits::h265(false, 63));
+        assert_eq!(h265_limits("hev1.2.4.H120.b0"), Limits::h265(true, 120));
     }
 }

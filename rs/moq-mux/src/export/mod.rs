@@ -162,16 +162,14 @@ impl Export {
         if self.mux.is_none() {
             self.begin();
         }
-        let (Some(mux), Some(catalog)) = (&mut self.mux, &self.catalog) else {
+        let Some(mux) = &mut self.mux else {
             return self.finish();
         };
         for track in &mut self.tracks {
-            let lane = *track.lane.get_or_insert_with(|| {
-                mux.add_lane(track.described.stream.pid, track.described.limits)
-            });
+            let lane = mux.lane_of(track.described.stream.pid, track.described.limits);
             mux.set_limits(lane, track.described.limits);
             for (dts, unit) in track.units.drain(..) {
-                mux.push(lane, dts * 300, unit);
+                mux.push(lane, dts * 300, unit, None);
             }
         }
         if mux.is_empty() && self.tracks.iter().all(|track| track.is_ended) {
@@ -181,11 +179,15 @@ impl Export {
         for table in &mut self.tables {
             table.send(mux, slot);
         }
+        if let Some(needed) = mux.needed().filter(|_| self.config.rate.is_none()) {
+            // What waits would be late: raised once, with a twentieth to spare, and kept.
+            self.raised = needed + needed / 20;
+            mux.set_rate(self.raised);
+        }
         let late = mux.late();
         let info = mux.next_slot(out);
-        if mux.late() > late && self.config.rate.is_none() && source_rate(catalog).is_none() {
-            // Nobody knew the rate: what came late shows that it must be higher.
-            self.raised = (mux.rate() + mux.rate() / 8).max(peak_rate(catalog).unwrap_or(0));
+        if mux.late() > late && self.config.rate.is_none() {
+            self.raised = mux.rate() + mux.rate() / 8;
             mux.set_rate(self.raised);
         }
         Ok(Some(info))
@@ -266,8 +268,8 @@ impl Export {
             mux.set_tables(&pat, &pmt);
         }
         // A rate that was chosen here stays until something comes late: constant is worth more than tight.
-        if let Some(rate) = self.config.rate.or_else(|| source_rate(catalog)) {
-            mux.set_rate(rate);
+        if let Some(rate) = source_rate(catalog).filter(|_| self.config.rate.is_none()) {
+            mux.set_rate(rate.max(self.raised));
         }
     }
 
@@ -288,11 +290,13 @@ impl Export {
             .or_else(|| source_rate(catalog))
             .or(peak)
             .unwrap_or_else(|| self.estimate());
-        self.mux = Some(Mux::new(rate, slot_of(first * 300 - LEAD) - 1, LEAD));
-        self.set_tables();
-        if let (Some(mux), Some(counters)) = (&mut self.mux, self.counters.take()) {
-            mux.resume(counters);
+        let mut mux = Mux::new(rate, slot_of(first * 300 - LEAD) - 1, LEAD);
+        if let Some(counters) = self.counters.take() {
+            mux.set_counters(counters);
+            mux.mark_discontinuity();
         }
+        self.mux = Some(mux);
+        self.set_tables();
     }
 
     /// A rate from the units at hand, with a quarter to spare.
@@ -460,9 +464,4 @@ fn is_ahead(track: &TrackIn, need: Option<i64>) -> bool {
 /// The rate the source had, when it was constant.
 fn source_rate(catalog: &Catalog) -> Option<u64> {
     catalog.mpegts.as_ref().and_then(|mpegts| mpegts.mux_rate)
-}
-
-/// The rate the source's peak needs, as far as it is known.
-fn peak_rate(catalog: &Catalog) -> Option<u64> {
-    catalog.mpegts.as_ref().and_then(|mpegts| mpegts.peak_rate)
 }

@@ -94,7 +94,7 @@ impl Table {
         self.is_news = false;
         let lane = mux.lane_of(self.key.0, Limits::SYSTEMS);
         for section in &self.current {
-            mux.push(lane, start + SPREAD, Unit::section(section.clone()));
+            mux.push(lane, start + SPREAD, Unit::section(section.clone()), None);
         }
     }
 }

@@ -18,7 +18,6 @@ use crate::{Result, container};
 /// A track and what was read of it.
 pub(super) struct TrackIn {
     pub(super) described: Described,
-    pub(super) lane: Option<usize>,
     /// Units with their decode times (ticks of 90 kHz), to be taken by the multiplex.
     pub(super) units: Vec<(i64, Unit)>,
     /// Decode time of the newest unit.
@@ -70,7 +69,6 @@ impl TrackIn {
         Ok(Self {
             frames: Sequence::new(broadcast, &described.name, subscription.clone())?,
             described,
-            lane: None,
             units: Vec::new(),
             newest: None,
             is_ended: false,
@@ -195,8 +193,7 @@ impl TrackIn {
         if self.sps != sps {
             self.sps = Bytes::copy_from_slice(sps);
             if let Some(sps) = h264::Sps::parse(sps) {
-                self.described.limits =
-                    Limits::h264(sps.profile, sps.level, sps.hrd.map(|hrd| hrd.bit_rate));
+                self.described.limits = Limits::h264(sps.profile, sps.level, sps.hrd);
             }
         }
     }

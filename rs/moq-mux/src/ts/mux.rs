@@ -6,16 +6,19 @@
 
 use std::collections::VecDeque;
 
-use super::layout::{Layout, Share};
-use super::packet::{PACKET, PID_PAT};
+use super::layout::Layout;
+use super::packet::{PACKET, PID_NULL, PID_PAT};
 use super::psi::{Pat, Pmt};
 use super::schedule::Schedule;
-use super::slot::{Rate, SLOT};
+use super::slot::{Rate, SLOT, SLOTS_A_SECOND, Slot};
 use super::tstd::Limits;
-use super::writer::{Unit, clock_packet, null_packet};
+use super::writer::{Unit, clock_packet, jump_packet, null_packet};
 
 /// Slots from one PAT and PMT to the next: 75 ms, so that 100 ms (TS 101 154) are kept wherever in a slot they lie.
 const TABLES_EVERY: i64 = 3;
+
+/// Bytes of tables a decoder reads in a slot at the least: 80 kb/s (ISO/IEC 13818-1 §2.4.2.4).
+const TABLE_BYTES: i64 = 250;
 
 /// What a slot came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,40 +40,47 @@ pub struct SlotInfo {
 pub struct Mux {
     rate: Rate,
     slot: i64,
-    first: bool,
     schedule: Schedule,
     layout: Layout,
     lanes: Vec<Lane>,
-    counts: Vec<u32>,
-    shares: Vec<Share>,
-    tables: Tables,
-    described: Option<(Pat, Pmt)>,
-    /// Counters of an earlier multiplex on the same output.
-    resumed: Vec<(u16, u8)>,
-    clock_pid: u16,
+    tables: Option<Tables>,
+    /// Lane of the clock's PID.
+    clock: Option<usize>,
     discontinuity: bool,
+    /// Counters of an earlier multiplex on the same output.
+    inherited: Vec<(u16, u8)>,
 }
 
+/// One PID's packets.
 #[derive(Debug)]
 struct Lane {
     pid: u16,
     /// Counter of the next packet with payload.
     counter: u8,
-    units: VecDeque<Unit>,
-    /// Packets of the first unit that are out.
+    /// Counter once all that waits is out.
+    promised: u8,
+    /// Whether any packet of the PID has been sent or waits.
+    begun: bool,
+    waiting: VecDeque<Content>,
+    /// Packets of the first that are out.
     written: u32,
+}
+
+#[derive(Debug)]
+enum Content {
+    Unit(Unit),
+    /// A packet that announces another counter.
+    Jump(u8),
 }
 
 /// PAT and PMT as they are repeated.
 #[derive(Debug)]
 struct Tables {
+    pat: Pat,
+    pmt: Pmt,
     units: [Unit; 2],
-    pids: [u16; 2],
-    /// Which unit, and which packet of it, comes next; past the end when nothing is due.
-    next: (usize, u32),
-    counters: [u8; 2],
-    /// What the counters of an earlier multiplex on the same output are ahead by.
-    ahead: [u8; 2],
+    lanes: [usize; 2],
+    every: i64,
 }
 
 impl Mux {
@@ -78,27 +88,16 @@ impl Mux {
     /// sent at most `lead` ticks of 27 MHz before they are decoded. The first slot carries tables only, so that a reader
     /// knows the streams before they start.
     pub fn new(rate: u64, slot: i64, lead: i64) -> Self {
-        let empty = || Unit::section(bytes::Bytes::new());
         Self {
             rate: Rate::clamped(rate),
             slot: slot.div_euclid(TABLES_EVERY) * TABLES_EVERY,
-            first: true,
             schedule: Schedule::new(lead),
             layout: Layout::default(),
             lanes: Vec::new(),
-            counts: Vec::new(),
-            shares: Vec::new(),
-            tables: Tables {
-                units: [empty(), empty()],
-                pids: [PID_PAT, 0],
-                next: (2, 0),
-                counters: [0, 0],
-                ahead: [0, 0],
-            },
-            described: None,
-            resumed: Vec::new(),
-            clock_pid: super::packet::PID_NULL,
+            tables: None,
+            clock: None,
             discontinuity: false,
+            inherited: Vec::new(),
         }
     }
 
@@ -119,17 +118,28 @@ impl Mux {
 
     /// The tables from their next turn on; whether others were in force. The PMT must lie on the PID the PAT says.
     pub fn set_tables(&mut self, pat: &Pat, pmt: &Pmt) -> bool {
-        let changed = self
-            .described
-            .as_ref()
-            .is_some_and(|known| (&known.0, &known.1) != (pat, pmt));
-        self.described = Some((pat.clone(), pmt.clone()));
-        self.tables.units = [
-            Unit::section(pat.section().into()),
-            Unit::section(pmt.section().into()),
-        ];
-        self.tables.pids[1] = pat.programs.first().map_or(0, |&(_, pid)| pid);
-        self.clock_pid = pmt.pcr_pid;
+        let known = self.tables.as_ref();
+        if known.is_some_and(|known| (&known.pat, &known.pmt) == (pat, pmt)) {
+            return false;
+        }
+        let changed = known.is_some();
+        let pmt_pid = pat.programs.first().map_or(PID_NULL, |&(_, pid)| pid);
+        let lanes = [PID_PAT, pmt_pid].map(|pid| {
+            let lane = self.lane_of(pid, Limits::SYSTEMS);
+            self.schedule.set_first(lane);
+            lane
+        });
+        self.clock = Some(self.lane_of(pmt.pcr_pid, Limits::SYSTEMS));
+        let units = [pat.section(), pmt.section()].map(|section| Unit::section(section.into()));
+        let packets: i64 = units.iter().map(|unit| i64::from(unit.packets())).sum();
+        let slots = (packets * PACKET as i64).div_euclid(TABLE_BYTES) + 1;
+        self.tables = Some(Tables {
+            pat: pat.clone(),
+            pmt: pmt.clone(),
+            units,
+            lanes,
+            every: slots.max(TABLES_EVERY),
+        });
         changed
     }
 
@@ -139,15 +149,24 @@ impl Mux {
         known.unwrap_or_else(|| self.add_lane(pid, limits))
     }
 
-    /// Adds a PID and says its lane.
-    pub fn add_lane(&mut self, pid: u16, limits: Limits) -> usize {
+    /// Adds a PID and says its lane. Nothing of it is sent before the next turn of the tables is through.
+    fn add_lane(&mut self, pid: u16, limits: Limits) -> usize {
+        let inherited = self.inherited.iter().find(|&&(other, _)| other == pid);
+        let counter = inherited.map_or(0, |&(_, counter)| counter);
         self.lanes.push(Lane {
             pid,
-            counter: self.counter_of(pid),
-            units: VecDeque::new(),
+            counter,
+            promised: counter,
+            begun: inherited.is_some(),
+            waiting: VecDeque::new(),
             written: 0,
         });
-        self.schedule.add_lane(limits)
+        let every = self
+            .tables
+            .as_ref()
+            .map_or(TABLES_EVERY, |tables| tables.every);
+        let turn = self.slot + (-self.slot).rem_euclid(every);
+        self.schedule.add_lane(pid, limits, turn + 1)
     }
 
     /// Changes what a lane's decoder takes.
@@ -155,33 +174,54 @@ impl Mux {
         self.schedule.set_limits(lane, limits);
     }
 
-    /// Queues a unit that is decoded at `dts`, in ticks of 27 MHz.
-    pub fn push(&mut self, lane: usize, dts: i64, unit: Unit) {
-        self.schedule.push(lane, dts, u64::from(unit.packets()));
-        self.lanes[lane].units.push_back(unit);
+    /// Queues a unit that is decoded at `dts`, in ticks of 27 MHz. `counter` is that of its first packet where it is
+    /// known; if the lane is elsewhere (units before it never came), a packet goes first that announces the jump.
+    pub fn push(&mut self, lane: usize, dts: i64, unit: Unit, counter: Option<u8>) {
+        let queue = &mut self.lanes[lane];
+        if let Some(counter) = counter.map(|counter| counter & 0x0f)
+            && counter != queue.promised
+        {
+            queue.promised = counter;
+            if queue.begun {
+                queue.waiting.push_back(Content::Jump(counter));
+                self.schedule.push(lane, dts, 1);
+            } else {
+                queue.counter = counter;
+            }
+        }
+        let packets = unit.packets();
+        queue.begun = true;
+        queue.promised = (queue.promised + (packets & 0x0f) as u8) & 0x0f;
+        queue.waiting.push_back(Content::Unit(unit));
+        self.schedule.push(lane, dts, packets);
+    }
+
+    /// The next clock packet starts a new time base.
+    pub fn mark_discontinuity(&mut self) {
+        self.discontinuity = true;
+    }
+
+    /// Sets the clock back by `slots`, as a new time base: what waits has that much longer.
+    pub fn set_back(&mut self, slots: i64) {
+        self.slot -= slots;
+        self.discontinuity = true;
     }
 
     /// The counters of all PIDs so far, to go on from.
     pub fn counters(&self) -> Vec<(u16, u8)> {
-        let lanes = self.lanes.iter().map(|lane| (lane.pid, lane.counter));
-        let tables = self.tables.pids.into_iter().zip(self.tables.counters);
-        lanes.chain(tables).collect()
+        let begun = self.lanes.iter().filter(|lane| lane.begun);
+        let counters = begun.map(|lane| (lane.pid, lane.counter));
+        let known: Vec<_> = counters.collect();
+        let dropped = self
+            .inherited
+            .iter()
+            .filter(|(pid, _)| known.iter().all(|(k, _)| k != pid));
+        known.iter().chain(dropped).copied().collect()
     }
 
-    /// Goes on from the counters of an earlier multiplex on the same output, on a new time base. Call it once the tables
-    /// are set and before the first lane is added.
-    pub fn resume(&mut self, counters: Vec<(u16, u8)>) {
-        let known = |pid| counters.iter().find(|(other, _)| *other == pid);
-        // The first turn of the tables goes on from theirs.
-        let turn = self.slot.div_euclid(TABLES_EVERY);
-        for (table, ahead) in self.tables.ahead.iter_mut().enumerate() {
-            if let Some(&(_, counter)) = known(self.tables.pids[table]) {
-                let own = turn * i64::from(self.tables.units[table].packets());
-                *ahead = (i64::from(counter) - own).rem_euclid(16) as u8;
-            }
-        }
-        self.resumed = counters;
-        self.discontinuity = true;
+    /// Goes on from the counters of an earlier multiplex on the same output. Before any lane is added.
+    pub fn set_counters(&mut self, counters: Vec<(u16, u8)>) {
+        self.inherited = counters;
     }
 
     /// Whether no unit waits.
@@ -189,120 +229,142 @@ impl Mux {
         self.schedule.is_empty()
     }
 
-    /// Units that were not complete before their decode time.
+    /// Units that were not complete at their decode time.
     pub fn late(&self) -> u64 {
         self.schedule.late()
     }
 
-    /// Appends the next slot's packets to `out`. O(packets + units × lanes).
+    /// Units sent beyond what a decoder's buffers are sure to take, as they would have been late otherwise.
+    pub fn forced(&self) -> u64 {
+        self.schedule.forced()
+    }
+
+    /// Decode time of the unit that is most overdue, if one is.
+    pub fn overdue(&self) -> Option<i64> {
+        self.schedule.overdue(Slot::new(self.slot, self.rate))
+    }
+
+    /// The lowest rate in bit/s at which all that waits can be in time, when that is above the rate.
+    pub fn needed(&mut self) -> Option<u64> {
+        let tables = self.tables.as_ref().map_or(0, |tables| {
+            let packets: u64 = tables
+                .units
+                .iter()
+                .map(|unit| u64::from(unit.packets()))
+                .sum();
+            packets * SLOTS_A_SECOND / tables.every as u64
+        });
+        let slot = Slot::new(self.slot, self.rate);
+        self.schedule.needed(slot, SLOTS_A_SECOND + tables)
+    }
+
+    /// Packets of the next slot: what [`Mux::fill`] needs room for.
+    pub fn packets(&self) -> usize {
+        self.rate.packets_in(self.slot)
+    }
+
+    /// Appends the next slot's packets to `out`. O(packets + units × log lanes).
     pub fn next_slot(&mut self, out: &mut Vec<u8>) -> SlotInfo {
-        let (slot, clock, packets) = (
-            self.slot,
-            self.rate.pcr(self.slot),
-            self.rate.packets_in(self.slot),
-        );
-        self.slot += 1;
-        if slot % TABLES_EVERY == 0 {
-            self.tables.begin(slot.div_euclid(TABLES_EVERY));
-        }
         let from = out.len();
-        out.resize(from + packets * PACKET, 0);
-        let (places, _) = out[from..].as_chunks_mut::<PACKET>();
-        let Some((first, places)) = places.split_first_mut() else {
-            return SlotInfo {
-                slot,
-                clock,
-                rate: self.rate.bits(),
-                packets: 0,
-                nulls: 0,
-            };
+        out.resize(from + self.packets() * PACKET, 0);
+        self.fill(&mut out[from..])
+    }
+
+    /// Writes the next slot into `out`, which is as long as [`Mux::packets`] says; what is longer stays as it is.
+    pub fn fill(&mut self, out: &mut [u8]) -> SlotInfo {
+        let slot = Slot::new(self.slot, self.rate);
+        self.slot += 1;
+        self.repeat_tables(slot.number);
+        let clock_lane = self
+            .clock
+            .unwrap_or_else(|| self.lane_of(PID_NULL, Limits::SYSTEMS));
+        self.schedule.plan(slot, clock_lane);
+        let clock = self.schedule.place_of(clock_lane);
+        let shares = self.schedule.shares();
+        let order = self
+            .layout
+            .place(slot.packets as usize, shares, Some(clock));
+
+        let mut info = SlotInfo {
+            slot: slot.number,
+            clock: self.rate.pcr(slot.number),
+            rate: self.rate.bits(),
+            packets: slot.packets as usize,
+            nulls: 0,
         };
-        let flag = std::mem::take(&mut self.discontinuity);
-        clock_packet(self.clock_pid, self.last_counter(), clock, flag, first);
-        let tables = self.tables.write(places);
-        let places = &mut places[tables..];
-        let budget = if std::mem::take(&mut self.first) {
-            0
-        } else {
-            places.len()
-        };
-        self.schedule.plan(slot * SLOT, budget, &mut self.counts);
-        let mut nulls = 0;
-        let span = places.len() as u32;
-        self.shares.clear();
-        let counts = self.counts.iter();
-        self.shares
-            .extend(counts.map(|&count| Share { count, span }));
-        let order = self.layout.place(span as usize, &self.shares, None);
-        for (place, &lane) in places.iter_mut().zip(order) {
-            match self.lanes.get_mut(usize::from(lane)) {
-                Some(lane) => lane.write(place),
-                None => {
-                    null_packet(place);
-                    nulls += 1;
-                }
+        let (places, _) = out.as_chunks_mut::<PACKET>();
+        for (at, (out, &place)) in places.iter_mut().zip(order).enumerate() {
+            if place == Layout::FREE {
+                null_packet(out);
+                info.nulls += 1;
+                continue;
+            }
+            let lane = &mut self.lanes[self.schedule.lane_at(usize::from(place))];
+            if at == 0 {
+                let flag = std::mem::take(&mut self.discontinuity);
+                let repeated = lane.counter.wrapping_sub(1);
+                clock_packet(lane.pid, repeated, info.clock, flag, out);
+            } else {
+                lane.write(out);
             }
         }
-        SlotInfo {
-            slot,
-            clock,
-            rate: self.rate.bits(),
-            packets,
-            nulls,
-        }
+        let late = late(order, self.schedule.doubts());
+        self.schedule.add_late(late);
+        info
     }
 
-    /// The counter a PID starts with.
-    fn counter_of(&self, pid: u16) -> u8 {
-        let resumed = self.resumed.iter().find(|(other, _)| *other == pid);
-        resumed.map_or(0, |&(_, counter)| counter)
+    /// Queues the tables when their turn falls into slot `slot`. Their counters follow from the turn, so every exporter
+    /// has the same.
+    fn repeat_tables(&mut self, slot: i64) {
+        let Some(tables) = self
+            .tables
+            .as_ref()
+            .filter(|tables| slot % tables.every == 0)
+        else {
+            return;
+        };
+        let turn = slot.div_euclid(tables.every);
+        let counter = |unit: &Unit| (turn * i64::from(unit.packets())).rem_euclid(16) as u8;
+        let [pat, pmt] = tables.units.clone();
+        let [pat_lane, pmt_lane] = tables.lanes;
+        let counters = [counter(&pat), counter(&pmt)];
+        self.push(pat_lane, slot * SLOT, pat, Some(counters[0]));
+        self.push(pmt_lane, slot * SLOT, pmt, Some(counters[1]));
     }
+}
 
-    /// The counter a packet without payload repeats on the clock's PID.
-    fn last_counter(&self) -> u8 {
-        let lane = self.lanes.iter().find(|lane| lane.pid == self.clock_pid);
-        lane.map_or(0, |lane| lane.counter.wrapping_sub(1) & 0x0f)
-    }
+/// How many of the units in doubt have their last packet after they are decoded.
+fn late(order: &[u16], doubts: &[super::schedule::Doubt]) -> u64 {
+    let is_late = |doubt: &&super::schedule::Doubt| {
+        let mut of_lane = (0u32..)
+            .zip(order)
+            .filter(|&(_, &place)| usize::from(place) == doubt.place);
+        let last = of_lane.nth(doubt.index as usize);
+        last.is_none_or(|(at, _)| at + 1 > doubt.by)
+    };
+    doubts.iter().filter(is_late).count() as u64
 }
 
 impl Lane {
     fn write(&mut self, out: &mut [u8; PACKET]) {
-        let Some(unit) = self.units.front() else {
-            return null_packet(out);
-        };
-        unit.write(self.written, self.pid, self.counter, out);
-        self.counter = (self.counter + 1) & 0x0f;
-        self.written += 1;
-        if self.written == unit.packets() {
-            self.units.pop_front();
-            self.written = 0;
+        match self.waiting.front() {
+            None => return null_packet(out),
+            Some(&Content::Jump(counter)) => {
+                jump_packet(self.pid, counter.wrapping_sub(1), out);
+                self.counter = counter;
+                self.waiting.pop_front();
+                return;
+            }
+            Some(Content::Unit(unit)) => {
+                unit.write(self.written, self.pid, self.counter, out);
+                self.written += 1;
+                self.counter = (self.counter + 1) & 0x0f;
+                if self.written < unit.packets() {
+                    return;
+                }
+            }
         }
-    }
-}
-
-impl Tables {
-    /// Turn number `turn` since time zero: counters follow from it, so every exporter has the same.
-    fn begin(&mut self, turn: i64) {
-        self.next = (0, 0);
-        for ((counter, unit), ahead) in self.counters.iter_mut().zip(&self.units).zip(self.ahead) {
-            *counter = (turn * i64::from(unit.packets()) + i64::from(ahead)).rem_euclid(16) as u8;
-        }
-    }
-
-    /// Writes what is due and fits; how many packets that were.
-    fn write(&mut self, places: &mut [[u8; PACKET]]) -> usize {
-        let mut used = 0;
-        while let (Some(unit), Some(place)) = (self.units.get(self.next.0), places.get_mut(used)) {
-            let (table, index) = self.next;
-            unit.write(index, self.pids[table], self.counters[table], place);
-            self.counters[table] = (self.counters[table] + 1) & 0x0f;
-            self.next = if index + 1 == unit.packets() {
-                (table + 1, 0)
-            } else {
-                (table, index + 1)
-            };
-            used += 1;
-        }
-        used
+        self.waiting.pop_front();
+        self.written = 0;
     }
 }

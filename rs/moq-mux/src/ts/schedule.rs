@@ -1,54 +1,56 @@
-//! Which packets go into a slot: earliest deadline first, as far as the decoder's buffers allow.
+//! Which packets go into a slot: earliest deadline first across PIDs, as far as the decoder's buffers allow.
 //!
-//! Each lane is a PID and keeps its own order. A unit has to be complete before the slot its decode time lies in; it may
-//! be sent up to the lead before. Deadlines decide across lanes, ties go to the lower lane, so the outcome depends on
-//! decode times and never on who arrived first. Called by the multiplexer once a slot; knows only numbers. Times are
-//! ticks of 27 MHz.
+//! Each lane is a PID and keeps its own order. Deadlines decide across lanes, ties go to the lower PID, so the outcome
+//! follows from decode times and never from who arrived first or who was added first. A lane is admitted as far as
+//! - its transport buffer drains ([`TransportBuffer`]; the clock packet counts),
+//! - its main buffer has room at the moment each packet may arrive at the earliest, units leaving at their decode times
+//!   inside the slot included,
+//! - its units are within their lead, before which they are not sent.
+//!
+//! A unit that would miss its time otherwise is sent beyond those limits: a decoder with a buffer to spare plays it, none
+//! plays what is late. Units due inside the slot they are sent in narrow the span their lane is spread over.
+//!
+//! Called by the multiplexer once a slot; knows only numbers. Times are ticks of 27 MHz. O(units sent × log lanes), no
+//! allocation once warm.
 
-use std::collections::VecDeque;
+mod demand;
+mod lane;
 
-use super::packet::PACKET;
-use super::slot::SLOT;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::layout::Share;
+use super::slot::Slot;
 use super::tstd::Limits;
-
-/// Payload of a packet, as the buffers behind the transport buffer count it at most.
-const PAYLOAD: u64 = PACKET as u64 - 4;
-
-/// A decoder buffer below this many bytes fills long before the lead is over …
-const SMALL: u64 = 64 << 10;
-
-/// … so such a lane is sent this early at most, in ticks of 27 MHz (200 ms): sent as early as video, its first units would
-/// fill the buffer at once and the lane fall silent until the first is decoded (700 ms at most: TR 101 290 check 2.5).
-const SMALL_LEAD: i64 = 5_400_000;
+use demand::Demand;
+use lane::Lane;
 
 /// All lanes of a multiplex.
 #[derive(Debug)]
 pub struct Schedule {
     lanes: Vec<Lane>,
+    /// Lanes by PID.
+    order: Vec<u16>,
     lead: i64,
+    heads: BinaryHeap<Reverse<(i64, u16)>>,
+    shares: Vec<Share>,
+    doubts: Vec<Doubt>,
+    demand: Demand,
+    /// Packets that wait.
+    waiting: u64,
     late: u64,
+    forced: u64,
 }
 
-/// One PID's queue and what its decoder holds.
-#[derive(Debug)]
-struct Lane {
-    limits: Limits,
-    queue: VecDeque<Due>,
-    /// Whole units sent and not decoded yet: decode time and bytes.
-    held: VecDeque<(i64, u64)>,
-    /// Bytes in `held`, and of the unit that is on its way.
-    occupied: u64,
-    /// Bytes of the unit on its way.
-    partial: u64,
-    /// Packets left for this slot.
-    room: u64,
-}
-
-/// A unit waiting.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    dts: i64,
-    packets: u64,
+/// A unit that is late unless the layout happens to place its last packet early in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Its lane's place in [`Schedule::shares`].
+    pub place: usize,
+    /// Which packet of the lane's in this slot is its last.
+    pub index: u32,
+    /// Packets of the slot that are through by its decode time.
+    pub by: u32,
 }
 
 impl Schedule {
@@ -56,22 +58,27 @@ impl Schedule {
     pub fn new(lead: i64) -> Self {
         Self {
             lanes: Vec::new(),
+            order: Vec::new(),
             lead,
+            heads: BinaryHeap::new(),
+            shares: Vec::new(),
+            doubts: Vec::new(),
+            demand: Demand::default(),
+            waiting: 0,
             late: 0,
+            forced: 0,
         }
     }
 
-    /// Adds a PID and says its lane.
-    pub fn add_lane(&mut self, limits: Limits) -> usize {
-        self.lanes.push(Lane {
-            limits,
-            queue: VecDeque::new(),
-            held: VecDeque::new(),
-            occupied: 0,
-            partial: 0,
-            room: 0,
-        });
-        self.lanes.len() - 1
+    /// Adds a PID that sends from slot `opens` on, and says its lane. At most 65,535.
+    pub fn add_lane(&mut self, pid: u16, limits: Limits, opens: i64) -> usize {
+        let lane = self.lanes.len();
+        self.lanes.push(Lane::new(pid, limits, opens));
+        let at = self
+            .order
+            .partition_point(|&other| self.lanes[usize::from(other)].pid <= pid);
+        self.order.insert(at, lane as u16);
+        lane
     }
 
     /// Changes what a lane's decoder takes.
@@ -79,93 +86,112 @@ impl Schedule {
         self.lanes[lane].limits = limits;
     }
 
-    /// Queues a unit of `packets` packets behind the lane's others.
-    pub fn push(&mut self, lane: usize, dts: i64, packets: u64) {
-        self.lanes[lane].queue.push_back(Due { dts, packets });
+    /// The lane's units go before those of others whatever their times, and at once: programme tables.
+    pub fn set_first(&mut self, lane: usize) {
+        self.lanes[lane].goes_first = true;
+    }
+
+    /// Queues a unit of `packets` packets, decoded at `dts`, behind the lane's others.
+    pub fn push(&mut self, lane: usize, dts: i64, packets: u32) {
+        self.waiting += u64::from(packets);
+        self.lanes[lane].push(dts, packets);
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.queue.is_empty())
+        self.waiting == 0
     }
 
-    /// Units that were not complete before their slot.
+    /// Units that were not complete at their decode time.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Chooses at most `budget` packets for the slot that starts at `start`: `counts[lane]` of each lane's next ones.
-    /// O(units sent × lanes).
-    pub fn plan(&mut self, start: i64, budget: usize, counts: &mut Vec<u32>) {
-        counts.clear();
-        counts.resize(self.lanes.len(), 0);
-        for lane in &mut self.lanes {
-            lane.begin(start);
-        }
-        let mut budget = budget as u64;
-        while budget > 0 {
-            let ready = |(index, lane): (usize, &Lane)| {
-                let due = lane.queue.front()?;
-                (lane.room > 0 && due.dts - start <= lane.lead(self.lead))
-                    .then_some((due.dts, index))
-            };
-            let Some((_, index)) = self.lanes.iter().enumerate().filter_map(ready).min() else {
-                break;
-            };
-            let sent = self.lanes[index].take(budget, start, &mut self.late);
-            counts[index] += sent as u32;
-            budget -= sent;
-        }
-    }
-}
-
-impl Lane {
-    /// How early its units may be sent, in ticks of 27 MHz.
-    fn lead(&self, most: i64) -> i64 {
-        let small = self.limits.buffer.is_some_and(|size| size < SMALL);
-        if small { most.min(SMALL_LEAD) } else { most }
+    /// Units sent beyond what a decoder's buffers are sure to take, as they would have been late otherwise.
+    pub fn forced(&self) -> u64 {
+        self.forced
     }
 
-    /// A new slot: what was decoded before it has left, and the transport buffer takes this many packets in 25 ms.
-    fn begin(&mut self, start: i64) {
-        while let Some(&(dts, bytes)) = self.held.front()
-            && dts <= start
+    /// Counts units in doubt that turned out late.
+    pub fn add_late(&mut self, units: u64) {
+        self.late += units;
+    }
+
+    /// Decode time of the unit that waits longest beyond its time in slot `slot`, if one does.
+    pub fn overdue(&self, slot: Slot) -> Option<i64> {
+        let heads = self.lanes.iter().filter(|lane| !lane.goes_first);
+        let heads = heads.filter_map(|lane| lane.head());
+        heads.min().filter(|&dts| dts < slot.start())
+    }
+
+    /// Chooses the packets of `slot`, whose first is the clock of lane `clock`: [`Schedule::shares`].
+    pub fn plan(&mut self, slot: Slot, clock: usize) {
+        let mut budget = slot.packets.saturating_sub(1);
+        let lead = self.lead;
+        self.heads.clear();
+        for (place, &lane) in self.order.iter().enumerate() {
+            let is_clock = usize::from(lane) == clock;
+            let lane = &mut self.lanes[usize::from(lane)];
+            self.forced += u64::from(lane.begin(slot, is_clock));
+            if let Some(key) = lane.ready(slot, lead) {
+                self.heads.push(Reverse((key, place as u16)));
+            }
+        }
+        while budget > 0
+            && let Some(Reverse((_, place))) = self.heads.pop()
         {
-            self.held.pop_front();
-            self.occupied -= bytes;
+            let lane = &mut self.lanes[usize::from(self.order[usize::from(place)])];
+            let sent = lane.take(budget, slot, &mut self.late);
+            budget -= sent;
+            self.waiting -= u64::from(sent);
+            if let Some(key) = lane.ready(slot, lead) {
+                self.heads.push(Reverse((key, place)));
+            }
         }
-        // One less than the leak allows: packets may bunch where two slots meet.
-        let leaks = u128::from(self.limits.leak) * SLOT as u128 / 27_000_000 / (8 * PACKET as u128);
-        self.room = (leaks as u64).saturating_sub(1).max(1);
+        self.shares.clear();
+        self.doubts.clear();
+        for (place, &lane) in self.order.iter().enumerate() {
+            let is_clock = usize::from(lane) == clock;
+            let lane = &mut self.lanes[usize::from(lane)];
+            let share = lane.close(slot, is_clock, |index, by| {
+                self.doubts.push(Doubt { place, index, by });
+            });
+            self.shares.push(share);
+        }
     }
 
-    /// Takes packets of the first unit: as many as fit, and closes the lane for this slot when that was not all.
-    fn take(&mut self, budget: u64, start: i64, late: &mut u64) -> u64 {
-        let Some(due) = self.queue.front_mut() else {
-            return 0;
-        };
-        let fits = match self.limits.buffer {
-            // A unit larger than the buffer is sent all the same, once it is alone.
-            Some(_) if self.held.is_empty() => u64::MAX,
-            Some(size) => size.saturating_sub(self.occupied) / PAYLOAD,
-            None => u64::MAX,
-        };
-        let sent = due.packets.min(budget).min(self.room).min(fits);
-        due.packets -= sent;
-        self.room -= sent;
-        self.occupied += sent * PAYLOAD;
-        self.partial += sent * PAYLOAD;
-        if due.packets > 0 {
-            self.room = 0;
-            return sent;
+    /// What each lane sends in the planned slot, by PID, the clock packet included.
+    pub fn shares(&self) -> &[Share] {
+        &self.shares
+    }
+
+    /// The lane at a place among the shares.
+    pub fn lane_at(&self, place: usize) -> usize {
+        usize::from(self.order[place])
+    }
+
+    /// The place of a lane among the shares.
+    pub fn place_of(&self, lane: usize) -> usize {
+        let found = self
+            .order
+            .iter()
+            .position(|&other| usize::from(other) == lane);
+        found.unwrap_or(0)
+    }
+
+    /// Units of the planned slot whose lateness only the layout can tell.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
+    }
+
+    /// The lowest rate in bit/s at which everything that waits can be complete in time from slot `slot` on, when that is
+    /// more than its rate; `overhead` packets a second go to the clock and the tables. O(units log units), and only when
+    /// more waits than a slot carries.
+    pub fn needed(&mut self, slot: Slot, overhead: u64) -> Option<u64> {
+        if self.waiting < u64::from(slot.packets) {
+            return None;
         }
-        if start + SLOT > due.dts {
-            *late += 1;
-        }
-        self.held.push_back((due.dts, self.partial));
-        self.partial = 0;
-        self.queue.pop_front();
-        sent
+        self.demand.needed(&self.lanes, slot, overhead)
     }
 }
 

@@ -78,10 +78,71 @@ impl Rate {
         saturate(-(-bits).div_euclid(packet))
     }
 
+    /// How many packets, counted from time zero, are through by `time` (ticks of 27 MHz).
+    pub fn packets_by(self, time: i64) -> i64 {
+        let bits = i128::from(time) * i128::from(self.0);
+        saturate(bits.div_euclid(i128::from(PACKET_BITS) * i128::from(HZ_27M)))
+    }
+
     /// PCR of the clock packet that opens slot `slot`, unwrapped: when its byte 10 leaves, to the nearest tick.
     pub fn pcr(self, slot: i64) -> i64 {
         let bytes = i128::from(self.packets_before(slot)) * PACKET as i128 + PCR_BYTE;
         div_round(bytes * 8 * i128::from(HZ_27M), i128::from(self.0))
+    }
+}
+
+/// One slot at a rate: positions of packets and their times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Number on the absolute grid.
+    pub number: i64,
+    /// The rate it is sent at.
+    pub rate: Rate,
+    /// Packets it carries.
+    pub packets: u32,
+    first: i64,
+}
+
+impl Slot {
+    /// Slot `number` at `rate`.
+    pub fn new(number: i64, rate: Rate) -> Self {
+        Self {
+            number,
+            rate,
+            packets: rate.packets_in(number) as u32,
+            first: rate.packets_before(number),
+        }
+    }
+
+    /// When its first packet starts, in ticks of 27 MHz.
+    pub fn start(self) -> i64 {
+        self.rate.start_of(self.first)
+    }
+
+    /// When its last packet ends.
+    pub fn end(self) -> i64 {
+        self.rate.start_of(self.first + i64::from(self.packets))
+    }
+
+    /// How many of its packets have started before `time`.
+    pub fn begun_before(self, time: i64) -> u32 {
+        self.clip(self.rate.packet_at(time))
+    }
+
+    /// How many of its packets are through by `time`.
+    pub fn through_by(self, time: i64) -> u32 {
+        self.clip(self.rate.packets_by(time))
+    }
+
+    /// Bytes that leave a buffer at `leak` bit/s while `positions` packets pass.
+    pub fn leaves(self, leak: u64, positions: u32) -> i64 {
+        let bytes = u128::from(leak) * u128::from(positions) * PACKET as u128;
+        i64::try_from(bytes / u128::from(self.rate.0)).unwrap_or(i64::MAX)
+    }
+
+    fn clip(self, packet: i64) -> u32 {
+        let inside = packet.saturating_sub(self.first);
+        inside.clamp(0, i64::from(self.packets)) as u32
     }
 }
 
@@ -133,6 +194,20 @@ mod tests {
             let start = rate.start_of(rate.packets_before(slot));
             prop_assert!(start <= slot * SLOT);
             prop_assert!(rate.start_of(rate.packets_before(slot) + 1) >= slot * SLOT);
+        }
+
+        #[test]
+        fn positions_are_counted_by_time(rate in rates(), number in -FAR..FAR, into in -SLOT..2 * SLOT) {
+            let slot = Slot::new(number, rate);
+            let time = number * SLOT + into;
+            let first = rate.packets_before(number);
+            // In ticks times the rate, so that nothing is rounded.
+            let start = |packet: i64| i128::from(first + packet) * 1504 * 27_000_000;
+            let at = i128::from(time) * i128::from(rate.0);
+            let begun = (0..i64::from(slot.packets)).take_while(|&n| start(n) < at).count();
+            let through = (0..i64::from(slot.packets)).take_while(|&n| start(n + 1) <= at).count();
+            prop_assert_eq!(slot.begun_before(time) as usize, begun);
+            prop_assert_eq!(slot.through_by(time) as usize, through);
         }
 
         #[test]

@@ -171,6 +171,20 @@ pub fn clock_packet(
     out[11] = extension as u8;
 }
 
+/// A packet without payload that announces a jump of the counter: the next one with payload follows `counter`
+/// (§2.4.3.5, discontinuity_indicator).
+pub fn jump_packet(pid: u16, counter: u8, out: &mut [u8; PACKET]) {
+    out.fill(0xff);
+    out[..6].copy_from_slice(&[
+        SYNC,
+        (pid >> 8) as u8,
+        pid as u8,
+        0x20 | counter & 0x0f,
+        183,
+        0x80,
+    ]);
+}
+
 /// A packet that only fills (§2.4.3.3: its counter means nothing).
 pub fn null_packet(out: &mut [u8; PACKET]) {
     out.fill(0xff);
