@@ -70,7 +70,7 @@ impl Es {
             StreamKind::Aac => Body::Audio(Audio::new(Format::Aac)),
             StreamKind::MpegAudio => Body::Audio(Audio::new(Format::MpegAudio)),
             StreamKind::Ac3 | StreamKind::Eac3 => Body::Audio(Audio::new(Format::Ac3)),
-            StreamKind::Opus | StreamKind::Units => Body::Units { reordered: false },
+            StreamKind::Units => Body::Units { reordered: false },
             StreamKind::Sections => Body::Sections,
         };
         Self {

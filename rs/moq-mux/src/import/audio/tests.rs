@@ -45,11 +45,11 @@ proptest! {
     }
 
     #[test]
-    fn rounding_never_adds_up(start in 0..1i64 << 40, count in 1..2_000usize) {
+    fn rounding_does_not_add_up(start in 0..1i64 << 40, count in 1..2_000usize) {
         let Head::Frame(frame) = Format::Aac.head(&aac(100)) else { panic!("a frame") };
         let end = (0..count).fold(start, |pts, _| follow(pts, frame));
         let exact = count as f64 * 1024.0 * 90_000.0 / 44_100.0;
-        prop_assert!(((end - start) as f64 - exact).abs() <= 1.0);
+        prop_assert!(((end - start) as f64 - exact).abs() <= 2.0);
     }
 
     #[test]

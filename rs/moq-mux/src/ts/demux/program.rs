@@ -46,8 +46,6 @@ pub enum StreamKind {
     Ac3,
     /// E-AC-3.
     Eac3,
-    /// Opus.
-    Opus,
     /// Any other stream of PES packets.
     Units,
     /// Sections.
@@ -72,7 +70,6 @@ pub fn kind_of(stream: &PmtStream, program: &[Descriptor]) -> StreamKind {
         // EN 300 468 annex D: AC-3 and E-AC-3 as private data, told by their descriptors.
         0x06 if has(0x6a) || registered(&stream.descriptors, b"AC-3") => StreamKind::Ac3,
         0x06 if has(0x7a) || registered(&stream.descriptors, b"EAC3") => StreamKind::Eac3,
-        0x06 if registered(&stream.descriptors, b"Opus") => StreamKind::Opus,
         // Private sections, DSM-CC.
         0x05 | 0x0a..=0x0d | 0x14 => StreamKind::Sections,
         // SCTE 35 §8.1; without the registration it is DTS audio.
