@@ -7,6 +7,7 @@ import time
 import traceback
 
 from cases import CASES
+from media import MEDIA
 from ours import Ours, Relay
 from theirs import Theirs
 
@@ -51,6 +52,24 @@ class Setting:
             await peer.stop()
 
 
+class Media:
+    """The binaries of the whole path; the case starts what it needs."""
+
+    def __init__(self, options, version, case):
+        self.options, self.version, self.case = options, version, case
+        self.running = []
+
+    async def __aenter__(self):
+        return self.case, self
+
+    keep = Setting.keep
+    __aexit__ = Setting.__aexit__
+
+
+async def whole_path(case, media):
+    await case(media.options, media.version, media.keep)
+
+
 async def attempt(name, setting, case, permits):
     async with permits:
         began = time.monotonic()
@@ -60,10 +79,12 @@ async def attempt(name, setting, case, permits):
                     await case(publisher, subscriber)
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)
-            line = next((f"{f.name}:{f.lineno}" for f in where if f.filename.endswith("cases.py")), "")
+            line = next((f"{f.name}:{f.lineno}" for f in where if f.filename.endswith(("cases.py", "media.py"))), "")
             print(f"FAILED {name}: {error!r} at {line}", flush=True)
             for peer in setting.running:
-                for said in getattr(peer, "process", None) and peer.process.log[-8:] or []:
+                # A process, or what has one.
+                process = peer if hasattr(peer, "log") else getattr(peer, "process", None)
+                for said in process.log[-8:] if process else []:
                     print(f"    {said}")
             return False
         print(f"ok     {name} ({time.monotonic() - began:.1f} s)", flush=True)
@@ -86,6 +107,12 @@ async def main():
                     name = f"{case.__name__:<12} {setting}"
                     if all(part in name for part in options.names):
                         attempts.append(attempt(name, setting, case, permits))
+    for case in MEDIA:
+        for version in VERSIONS:
+            name = f"{case.__name__:<16} {version} the whole path"
+            if all(part in name for part in options.names):
+                media = Media(options, version, case)
+                attempts.append(attempt(name, media, whole_path, permits))
     passed = await asyncio.gather(*attempts)
     print(f"{sum(passed)} passed, {len(passed) - sum(passed)} failed")
     return 0 if attempts and all(passed) else 1
