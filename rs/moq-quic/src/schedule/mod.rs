@@ -31,7 +31,7 @@
 //! # What it costs
 //!
 //! Counted by callgrind (`bench/schedule`), the same for 16 groups and for 65,536: to move a queued group to another
-//! priority 72 instructions, to retire one with its stream 125, to grant and account for a packet 200. A group takes 72
+//! priority 72 instructions, to retire one with its stream 130, to grant and account for a packet 200. A group takes 72
 //! bytes, a stream 64, and memory grows by an eighth at a time. Streams that come in order, or take turns, cost O(1);
 //! others O(log n).
 //!
