@@ -161,7 +161,7 @@ const LEN: i64 = PACKET as i64;
 /// are in the buffer at the start of a slot in which c packets come and L bytes can leave. From the start on, at most a
 /// packet more than the even share has come at any point; from a later point on, when the buffer was empty, two packets
 /// more, and one at the end of the slot. So max(b, 188) + 188c − L bounds the end, and a packet more what is inside: what
-/// is left at the end must stay within 512 − 188. A flow at the leak rate passes for ever; nothing is lost to rounding.
+/// is left at the end must stay within 512 − 188. What a slot cannot take for rounding, the next one can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransportBuffer {
     bytes: i64,
@@ -255,16 +255,15 @@ mod tests {
         }
 
         #[test]
-        fn a_flow_at_the_leak_rate_never_falls_behind(leaves in 40i64..100_000) {
+        fn a_flow_at_nine_tenths_of_the_leak_is_never_held_back(leaves in 100i64..100_000) {
             let mut account = TransportBuffer::default();
             let mut sent = 0i64;
-            for slot in 1..200 {
-                let room = account.room(leaves);
-                let due = slot * leaves / 188 - sent;
-                let count = due.min(i64::from(room));
+            for slot in 1..400 {
+                let due = slot * leaves * 9 / 10 / LEN - sent;
+                let count = due.min(i64::from(account.room(leaves)));
                 account.pass(count as u32, leaves);
                 sent += count;
-                prop_assert!(slot * leaves / 188 - sent <= 2);
+                prop_assert!(due - count <= 1);
             }
         }
     }
