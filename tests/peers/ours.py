@@ -144,7 +144,8 @@ class Broadcast:
         self.peer.process.tell(f"close {self.path}")
 
     async def track(self, name, priority=127, age=5000, scale=1000):
-        self.peer.process.tell(f"track {self.path} {name} {priority} {age} {scale}")
+        # Who reads it must not be told that it isn't there.
+        await self.peer.ask(f"track {self.path} {name} {priority} {age} {scale}", f"made {name}$")
         return Track(self.peer, self.path, name)
 
 

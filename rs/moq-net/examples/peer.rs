@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `announced` | follows what is announced | `+ PATH HOPS`, `- PATH` |
 //! | `create PATH`, `close PATH` | publishes a broadcast, or stops | |
-//! | `track PATH NAME PRIORITY AGE SCALE` | makes a track; age in ms | |
+//! | `track PATH NAME PRIORITY AGE SCALE` | makes a track; age in ms | `made NAME` |
 //! | `group PATH NAME TEXT…` | writes a group, a frame a word | `wrote SEQUENCE` |
 //! | `bulk PATH NAME COUNT SIZE` | writes groups of one large frame | `wrote SEQUENCE` |
 //! | `half PATH NAME TEXT CODE` | writes a frame, then aborts the group | `wrote SEQUENCE` |
@@ -175,6 +175,7 @@ impl Peer {
                 let broadcast = self.broadcasts.get(path).ok_or("no such broadcast")?;
                 let track = broadcast.create_track(name, info)?;
                 self.tracks.insert((path.into(), name.into()), track);
+                say(format!("made {name}"));
             }
             ["group", path, name, ref frames @ ..] => {
                 let group = self.track(path, name)?.append_group()?;

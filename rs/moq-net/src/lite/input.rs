@@ -45,6 +45,11 @@ impl Input {
         transport::stop(&mut self.stream, error);
     }
 
+    /// Whether frames on the stream say their time.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        self.version.has_setup()
+    }
+
     /// A varint, or `None` if the stream ends before it.
     pub(crate) async fn varint(&mut self) -> Result<Option<u64>> {
         self.decode(|reader, _| reader.varint()).await

@@ -80,6 +80,39 @@ async fn the_end_of_a_track_arrives() {
     }
 }
 
+/// Versions without SETUP, track info, timestamps and a declared end.
+#[tokio::test(start_paused = true)]
+async fn older_versions_carry_announcements_groups_and_the_end() {
+    for version in [Version::Lite04, Version::Lite03] {
+        let chain = Chain::new(version).await;
+        let (broadcast, track, consumer) = chain.track("video", keep_all()).await;
+        let mut subscriber = consumer.subscribe("video", all()).unwrap();
+        write_group(&track, "a");
+        assert_eq!(
+            next_group(&mut subscriber).await.unwrap().1,
+            ["a"],
+            "{version}"
+        );
+        sleep(1_000).await;
+        write_group(&track, "b");
+        let mut group = within(subscriber.recv_group()).await.unwrap().unwrap();
+        let frame = within(group.read_frame()).await.unwrap().unwrap();
+        // The time of its arrival, as nothing better is known.
+        assert!(
+            frame.timestamp.as_millis() >= 1_000,
+            "{:?}",
+            frame.timestamp
+        );
+        track.finish().unwrap();
+        assert!(next_group(&mut subscriber).await.is_none(), "{version}");
+        let mut refused = consumer.subscribe("nonsense", all()).unwrap();
+        assert!(within(refused.recv_group()).await.is_err());
+        drop(broadcast);
+        sleep(1_000).await;
+        assert!(chain.subscriber.origin.broadcast("room/cam").is_none());
+    }
+}
+
 /// moq-dev/moq#2832, #3532: what was written once and closed is served to late joiners.
 #[tokio::test(start_paused = true)]
 async fn one_shot_content_is_served_to_late_joiners() {

@@ -70,12 +70,15 @@ async fn receive(incoming: &Incoming, header: GroupHeader, input: &mut Input) ->
     }
 }
 
-/// Reads frames to the end of the stream.
+/// Reads frames to the end of the stream. Before 05 they carry no time: that of their arrival takes its place.
 async fn fill(incoming: &Incoming, track: &Track, group: &Group, input: &mut Input) -> Result<()> {
     let scale = track.info().timescale;
     let counters = incoming.entry.counters();
     let mut time: u64 = 0;
     while let Some(header) = input.frame_header().await? {
+        if !input.has_timestamps() {
+            time = scale.units(incoming.began.elapsed());
+        }
         time = time
             .checked_add_signed(header.delta)
             .ok_or(Error::TimestampMismatch)?;

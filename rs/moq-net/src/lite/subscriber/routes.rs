@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::stats::Entry;
 use crate::{Broadcast, BroadcastConsumer, Error, Path, Publication, Track};
@@ -33,6 +34,8 @@ pub(super) struct Incoming {
     violation: OnceLock<Error>,
     /// Groups that have come or won't.
     settled: AtomicU64,
+    /// When the subscription was made.
+    pub(super) began: Instant,
     pub(super) entry: Entry,
 }
 
@@ -66,6 +69,7 @@ impl Routes {
             state: watch::Sender::new(State::Waiting),
             violation: OnceLock::new(),
             settled: AtomicU64::new(0),
+            began: Instant::now(),
             entry,
         });
         let mut tables = self.tables();

@@ -196,7 +196,8 @@ impl Upstream {
     /// Waits for the group streams that lag behind the subscription's end.
     async fn stragglers(&self) {
         let (Some(start), Some(end)) = (self.start, self.end) else {
-            return;
+            // How many there are isn't said before 05.
+            return tokio::time::sleep(STRAGGLERS).await;
         };
         let deadline = Instant::now() + STRAGGLERS;
         while self.incoming.settled() < end.saturating_sub(start) && Instant::now() < deadline {
@@ -232,7 +233,11 @@ impl Serving<'_> {
                         && !upstream.take(response?, &self.track)?
                     {
                         upstream.stragglers().await;
-                        return Ok(());
+                        return match self.peer.version.has_setup() {
+                            true => Ok(()),
+                            // Its end wasn't declared: it is where the subscription ends.
+                            false => self.track.finish(),
+                        };
                     }
                 }
                 wish = self.demand.changed() => match wish {
