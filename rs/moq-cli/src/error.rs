@@ -83,6 +83,12 @@ pub(crate) enum Error {
     )]
     Unauthorized { address: String, reason: String },
 
+    #[error(
+        "{address} does not take a broadcast named '{name}': publish below a path that it lets you, or have it \
+         allowed there (moq relay --auth-public)"
+    )]
+    Unwanted { address: String, name: String },
+
     #[error("lost {address}: {cause}")]
     Lost { address: String, cause: String },
 

@@ -19,6 +19,9 @@ use crate::listen::listen;
 use crate::say::say;
 use crate::units;
 
+/// How long the other end has to ask for what we publish. It does so at once, if it ever does.
+const ASKED: Duration = Duration::from_secs(5);
+
 /// How long the other end has to hear that we leave.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -41,7 +44,7 @@ pub(crate) struct Link {
 #[derive(Debug)]
 enum End {
     Dialled {
-        dialler: Dialler,
+        dialler: Box<Dialler>,
         direction: Direction,
         live: watch::Sender<Option<Live>>,
     },
@@ -80,7 +83,7 @@ impl Link {
         pool: Pool,
     ) -> Result<Self, Error> {
         let origin = new_origin(pool);
-        let dialler = Dialler::new(url, args)?;
+        let dialler = Box::new(Dialler::new(url, args)?);
         let live = watch::Sender::new(None);
         Ok(Self {
             origin,
@@ -163,6 +166,38 @@ impl Link {
             // The sender lives as long as we do, so this can't fail.
             let _ = live.subscribe().wait_for(Option::is_some).await;
         }
+    }
+
+    /// Waits until the other end, if it is one that was dialled, wants to hear of `path`; after a while, says that it
+    /// does not.
+    pub(crate) async fn wanted(&self, path: &str) -> Result<(), Error> {
+        let End::Dialled { live, dialler, .. } = &self.end else {
+            return Ok(());
+        };
+        let asked = async {
+            let mut sessions = live.subscribe();
+            loop {
+                let Some(session) = sessions
+                    .borrow_and_update()
+                    .as_ref()
+                    .map(|live| live.session.clone())
+                else {
+                    if sessions.changed().await.is_err() {
+                        return;
+                    }
+                    continue;
+                };
+                tokio::select! {
+                    _ = session.asked_for(path) => return,
+                    _ = sessions.changed() => {}
+                }
+            }
+        };
+        let unwanted = |_| Error::Unwanted {
+            address: dialler.address().to_string(),
+            name: path.into(),
+        };
+        timeout(ASKED, asked).await.map_err(unwanted)
     }
 
     /// Every session there is now, in numbers.

@@ -73,8 +73,16 @@ async fn publish(
     })?;
     say(format!("publishing {name}: {}", tracks(feed)));
     let began = Instant::now();
+    // A live feed does not wait for the answer, but one that nobody will ever see says so.
+    let unwanted = async {
+        match link.wanted(name).await {
+            Err(error) => error,
+            Ok(()) => std::future::pending().await,
+        }
+    };
     let finished = tokio::select! {
         fed = feed_all(feed, link, args.no_pace) => fed.map(|()| args.linger),
+        error = unwanted => Err(error),
         () = interrupted() => Ok(SHORT_LINGER),
     }?;
     feed.finish()?;

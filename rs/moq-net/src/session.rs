@@ -13,7 +13,7 @@ use crate::lite::message::{ProbeLevel, Role, Setup};
 use crate::lite::peer::{Peer, Views};
 use crate::lite::{self, Version};
 use crate::stats::SessionStats;
-use crate::{Error, Origin, Result};
+use crate::{Error, Origin, Path, Result};
 
 /// How long a peer may take to send its SETUP.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -156,6 +156,17 @@ impl Session {
     /// [`Error::Timeout`], or what became of the connection.
     pub async fn closed(&self) -> Error {
         self.peer().closed().await
+    }
+
+    /// Waits until the peer has asked to hear of broadcasts at `path`. One that takes none there never does: it is not
+    /// interested, or does not allow it.
+    ///
+    /// # Errors
+    /// [`Error::PathTooLong`].
+    pub async fn asked_for(&self, path: impl AsRef<str>) -> Result<()> {
+        let path = Path::new(path)?;
+        self.peer().asked_for(&path).await;
+        Ok(())
     }
 
     /// Tells the peer that this side will close soon and that it should connect to `uri` instead (empty: here again).

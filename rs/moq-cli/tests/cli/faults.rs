@@ -177,6 +177,19 @@ async fn path_not_authorised() {
 }
 
 #[tokio::test]
+async fn a_broadcast_that_may_not_be_published() {
+    let relay = Relay::new("127.0.0.1:0", &["--auth-public", "lobby/**"]).await;
+    let url = relay.url();
+    let clip = clip();
+    let args = [
+        &["publish", "--connect", &url, "--broadcast", "vault"][..],
+        &["--tls-fingerprint", &relay.fingerprint],
+        &[clip.to_str().unwrap()],
+    ];
+    complains(&args.concat(), &["'vault'", &url, "--auth-public"]).await;
+}
+
+#[tokio::test]
 async fn nothing_is_public_unless_said() {
     let mut relay = Relay::new("127.0.0.1:0", &[]).await;
     relay.running.says("nothing is public").await;

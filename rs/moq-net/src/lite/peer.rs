@@ -36,6 +36,8 @@ pub(crate) struct Peer {
     setup: watch::Sender<Option<Arc<Setup>>>,
     goaway: watch::Sender<Option<String>>,
     error: watch::Sender<Option<Error>>,
+    /// Prefixes the peer wants to hear announcements of.
+    asked: watch::Sender<Vec<Path>>,
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
@@ -69,6 +71,7 @@ impl Peer {
             setup: watch::Sender::new(None),
             goaway: watch::Sender::new(None),
             error: watch::Sender::new(None),
+            asked: watch::Sender::new(Vec::new()),
             tasks: Mutex::new(Some(JoinSet::new())),
         })
     }
@@ -78,6 +81,24 @@ impl Peer {
         if self.views.set(views).is_ok() {
             self.ready.send_replace(true);
         }
+    }
+
+    /// Notes what the peer wants to hear announcements of. The first hundred prefixes count.
+    pub(crate) fn set_asked(&self, prefix: &Path) {
+        self.asked.send_if_modified(|asked| {
+            let news = asked.len() < 100 && !asked.contains(prefix);
+            if news {
+                asked.push(prefix.clone());
+            }
+            news
+        });
+    }
+
+    /// Waits until the peer has asked for announcements that would tell of `path`.
+    pub(crate) async fn asked_for(&self, path: &Path) {
+        let covers = |asked: &Vec<Path>| asked.iter().any(|prefix| path.has_prefix(prefix));
+        // The sender is ours: it cannot be gone.
+        let _ = self.asked.subscribe().wait_for(covers).await;
     }
 
     /// Waits until it is known what the peer may do.

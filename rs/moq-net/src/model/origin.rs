@@ -398,6 +398,30 @@ impl Origin {
         }
     }
 
+    /// What the view reaches: prefixes of its paths, none below another's. The root alone where nothing is left out.
+    #[must_use]
+    pub fn prefixes(&self) -> Vec<Path> {
+        let Some(scope) = &self.view.scope else {
+            return vec![Path::root()];
+        };
+        let root = &self.view.root;
+        if scope.iter().any(|prefix| root.has_prefix(prefix)) {
+            return vec![Path::root()];
+        }
+        let below = |prefix: &Path| {
+            let wider = |other: &&Path| *other != prefix && prefix.has_prefix(other);
+            !scope.iter().any(|other| wider(&other))
+        };
+        let mut prefixes: Vec<Path> = scope
+            .iter()
+            .filter(|prefix| below(prefix))
+            .filter_map(|prefix| prefix.strip_prefix(root))
+            .collect();
+        prefixes.sort();
+        prefixes.dedup();
+        prefixes
+    }
+
     /// A view whose paths are relative to `prefix`.
     ///
     /// # Errors

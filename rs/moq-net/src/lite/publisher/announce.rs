@@ -28,6 +28,7 @@ pub(crate) async fn announce(peer: &Peer, send: &mut SendStream, input: &mut Inp
     let request: AnnounceRequest = input.expect().await?;
     peer.setup().await;
     peer.set_hop(request.exclude_hop);
+    peer.set_asked(&request.prefix);
     let hop = peer.views().await.hop;
     let Some(origin) = peer.readable().await else {
         if peer.version.has_setup() {

@@ -18,7 +18,7 @@ use crate::lite::peer::Peer;
 use crate::lite::version::Version;
 use crate::{Broadcast, Error, Origin, Path, Result, Route};
 
-/// Begins to take what the peer announces.
+/// Begins to take what the peer announces: below each prefix that it may publish, so that it can tell what will be taken.
 pub(crate) fn begin(peer: &Arc<Peer>) {
     let this = peer.clone();
     peer.spawn(async move {
@@ -26,13 +26,19 @@ pub(crate) fn begin(peer: &Arc<Peer>) {
         let Some(origin) = views.subscribe.clone() else {
             return;
         };
-        let mut heard = Followed {
-            peer: &this,
-            origin,
-            paths: Vec::new(),
-        };
-        if let Err(error) = heard.follow(views.hop, views.cost).await {
-            tracing::debug!(%error, "the peer's announcements ended");
+        for prefix in origin.prefixes() {
+            let (peer, origin) = (this.clone(), origin.clone());
+            let (hop, cost) = (views.hop, views.cost);
+            this.spawn(async move {
+                let mut heard = Followed {
+                    peer: &peer,
+                    origin,
+                    paths: Vec::new(),
+                };
+                if let Err(error) = heard.follow(prefix, hop, cost).await {
+                    tracing::debug!(%error, "the peer's announcements ended");
+                }
+            });
         }
     });
     let this = peer.clone();
@@ -47,10 +53,10 @@ struct Followed<'a> {
 }
 
 impl Followed<'_> {
-    async fn follow(&mut self, hop: u64, cost: u64) -> Result<()> {
+    async fn follow(&mut self, prefix: Path, hop: u64, cost: u64) -> Result<()> {
         let version = self.peer.version;
         let request = AnnounceRequest {
-            prefix: Path::root(),
+            prefix: prefix.clone(),
             exclude_hop: hop,
         };
         let (mut send, recv) = self.peer.control.open_bi(0).await?;
@@ -65,7 +71,7 @@ impl Followed<'_> {
             true => cost,
             false => self.peer.setup().await.cost.unwrap_or(cost),
         };
-        let mut heard = Heard::new(Path::root(), hop, named, cost);
+        let mut heard = Heard::new(prefix, hop, named, cost);
         loop {
             let news = if version >= Version::Lite06 {
                 match input.typed::<Announce>().await? {
