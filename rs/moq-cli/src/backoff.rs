@@ -59,11 +59,6 @@ impl Backoff {
         let jitter = (wait / 4).mul_f64((random % 1024) as f64 / 1024.0);
         wait - jitter
     }
-
-    /// How many attempts have failed in a row.
-    pub(crate) fn failures(&self) -> u32 {
-        self.failures
-    }
 }
 
 #[cfg(test)]
@@ -81,7 +76,6 @@ mod tests {
             .map(|_| backoff.ended(Duration::ZERO, 0).as_millis())
             .collect();
         assert_eq!(waits, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000]);
-        assert_eq!(backoff.failures(), 8);
     }
 
     #[test]

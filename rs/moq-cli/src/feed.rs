@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use moq_mux::import::{Import, ImportConfig, ImportStats, SourceFacts};
+use moq_mux::import::{Import, ImportConfig, ImportStats};
 use moq_net::Broadcast;
 use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::input::Input;
 use crate::pacing::Pacing;
-use crate::units;
 
 /// Paced, a piece is what one datagram carries on the way out of a contribution encoder: seven packets.
 const PACED: usize = 7 * 188;
@@ -162,22 +161,6 @@ impl Feed {
             cause,
         }
     }
-}
-
-/// One line about what a scan found.
-pub(crate) fn describe(facts: &SourceFacts) -> String {
-    let length = Duration::from_micros(u64::try_from(facts.duration).unwrap_or(0) * 100 / 9);
-    let rate = match (facts.mux_rate, facts.peak_rate) {
-        (Some(rate), _) => format!("a constant {}", units::rate(rate as f64)),
-        (None, Some(peak)) => format!("a variable rate, {} at its peak", units::rate(peak as f64)),
-        (None, None) => "an unknown rate".into(),
-    };
-    let tracks: Vec<_> = facts.tracks.keys().map(String::as_str).collect();
-    format!(
-        "{} of {} at {rate}",
-        units::duration(length),
-        tracks.join(", ")
-    )
 }
 
 /// Wall-clock time in µs since 2020-01-01 UTC.

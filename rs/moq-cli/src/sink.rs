@@ -70,6 +70,13 @@ impl Sink {
         })
     }
 
+    /// What is written next comes this unevenly from its source.
+    pub(crate) fn expect(&mut self, jitter: Duration) {
+        if let Writer::Udp(datagrams) = &mut self.writer {
+            datagrams.expect(jitter);
+        }
+    }
+
     /// What to call it.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use moq_mux::export::{Export, ExportConfig};
+use moq_mux::export::{Export, ExportConfig, ExportStats};
 use moq_net::Pool;
 use tokio::time::{Instant, sleep};
 
@@ -23,6 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a datagram waits for media that is late, unless the command line says.
 const UDP_DELAY: Duration = Duration::from_millis(200);
+
+/// A source that packs several audio frames together, or shows pictures in another order than it sends
+/// them, is quiet for up to this long without anything being wrong.
+const UNEVEN: Duration = Duration::from_millis(500);
 
 /// Runs until the broadcast has ended cleanly, or until interrupted.
 pub(crate) async fn run(args: SubscribeArgs) -> Result<(), Error> {
@@ -81,6 +85,7 @@ async fn subscribe(args: &SubscribeArgs, link: &Link, sink: &mut Sink) -> Result
         let since = Instant::now();
         let end = pump(export, &mut awaited, sink).await?;
         sink.flush().await?;
+        tell(export);
         match end {
             End::Stopped => return Ok(()),
             End::Clean if !args.follow => {
@@ -101,6 +106,21 @@ async fn subscribe(args: &SubscribeArgs, link: &Link, sink: &mut Sink) -> Result
     }
 }
 
+/// Says what went wrong on the way, if anything did.
+fn tell(export: &Export) {
+    let ExportStats {
+        late,
+        missing,
+        stalls,
+    } = export.stats();
+    if (late, missing, stalls) != (0, 0, 0) {
+        say(format!(
+            "so far {missing} groups never came, {stalls} times a track was not waited for, \
+             {late} frames were too late for the rate"
+        ));
+    }
+}
+
 /// To a file, everything is written however late it comes; on the wire, time goes on.
 fn config(args: &SubscribeArgs) -> ExportConfig {
     let mut config = ExportConfig {
@@ -108,17 +128,33 @@ fn config(args: &SubscribeArgs) -> ExportConfig {
         ..ExportConfig::default()
     };
     if args.udp.is_some() {
-        config.max_age = args.delay.unwrap_or(UDP_DELAY);
-        config.patience = config.max_age;
+        config.patience = args.delay.unwrap_or(UDP_DELAY) + UNEVEN;
+        config.max_age = config.patience;
     } else if let Some(delay) = args.delay {
         config.patience = delay;
     }
     config
 }
 
+/// How unevenly the source of the broadcast sends, by its catalog.
+fn jitter(export: &Export) -> Duration {
+    let catalog = export.catalog();
+    let video = catalog
+        .into_iter()
+        .flat_map(|catalog| catalog.video.renditions.values());
+    let audio = catalog
+        .into_iter()
+        .flat_map(|catalog| catalog.audio.renditions.values());
+    let jitters = video
+        .map(|track| track.jitter)
+        .chain(audio.map(|track| track.jitter));
+    Duration::from_millis(jitters.flatten().max().unwrap_or(0).into())
+}
+
 /// Writes slot after slot to the end of the broadcast.
 async fn pump(export: &mut Export, awaited: &mut Awaited, sink: &mut Sink) -> Result<End, Error> {
     let mut slot = Vec::new();
+    let mut begun = false;
     let mut stop = std::pin::pin!(interrupted());
     loop {
         slot.clear();
@@ -129,7 +165,12 @@ async fn pump(export: &mut Export, awaited: &mut Awaited, sink: &mut Sink) -> Re
             () = &mut stop => return Ok(End::Stopped),
         };
         match next {
-            Ok(Some(info)) => sink.write(&slot, &info).await?,
+            Ok(Some(info)) => {
+                if !std::mem::replace(&mut begun, true) {
+                    sink.expect(jitter(export));
+                }
+                sink.write(&slot, &info).await?;
+            }
             Ok(None) => return Ok(End::Clean),
             Err(cause) => return Ok(End::Lost(cause)),
         }

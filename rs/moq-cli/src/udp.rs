@@ -17,8 +17,12 @@ const PACKET: usize = 188;
 /// Routers a multicast datagram may pass.
 const MULTICAST_TTL: u32 = 16;
 
-/// Later than this, time has been lost for good: the machine slept, or the source paused.
-const STALL: Duration = Duration::from_secs(1);
+/// What is less late than this is sent at once, and time goes on as it was. What is later has lost that
+/// time for good: to catch up, a burst would overflow the very buffers that have just run dry.
+const SLACK: Duration = Duration::from_millis(25);
+
+/// Nothing is ever due later than this beyond the delay, unless the clock has another time base.
+const AHEAD: Duration = Duration::from_secs(1);
 
 /// A socket, and the packets that don't fill a datagram yet.
 #[derive(Debug)]
@@ -41,6 +45,7 @@ impl Datagrams {
         }
         let release = Release {
             delay,
+            jitter: Duration::ZERO,
             anchor: None,
         };
         Ok(Self {
@@ -49,6 +54,11 @@ impl Datagrams {
             release,
             pending: Pending::default(),
         })
+    }
+
+    /// The source itself sends this unevenly, which the delay has to cover beside the network's part.
+    pub(crate) fn expect(&mut self, jitter: Duration) {
+        self.release.jitter = jitter;
     }
 
     /// Sends what is complete with this slot, each datagram when it is due.
@@ -83,26 +93,43 @@ impl Datagrams {
 #[derive(Debug)]
 struct Release {
     delay: Duration,
-    /// The clock that is due at the instant, and the latest clock asked for.
-    anchor: Option<(i64, Instant, i64)>,
+    jitter: Duration,
+    anchor: Option<Anchor>,
+}
+
+/// The byte at `clock` is due at `at`; the latest one asked for was at `latest`.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    clock: i64,
+    at: Instant,
+    latest: i64,
 }
 
 impl Release {
-    /// When the byte at `clock` (27 MHz) is to be sent. The first is due after the delay; what comes too
-    /// late to ever catch up, or on another time base, starts anew. O(1).
+    /// When the byte at `clock` (27 MHz) is to be sent. The first is due after the delay, and so is the
+    /// first of another time base. O(1).
     fn due(&mut self, clock: i64, now: Instant) -> Instant {
-        if let Some((zero, at, latest)) = &mut self.anchor {
-            let due = *at + ticks(clock - *zero);
-            let ahead = due.saturating_duration_since(now);
-            let behind = now.saturating_duration_since(due);
-            if clock >= *latest && behind <= STALL && ahead <= self.delay + STALL {
-                *latest = clock;
+        let delay = self.delay + self.jitter;
+        if let Some(anchor) = &mut self.anchor
+            && clock >= anchor.latest
+        {
+            anchor.latest = clock;
+            let due = anchor.at + ticks(clock - anchor.clock);
+            if now.saturating_duration_since(due) > SLACK {
+                (anchor.clock, anchor.at) = (clock, now);
+                return now;
+            }
+            if due.saturating_duration_since(now) <= delay + AHEAD {
                 return due;
             }
         }
-        let due = now + self.delay;
-        self.anchor = Some((clock, due, clock));
-        due
+        let at = now + delay;
+        self.anchor = Some(Anchor {
+            clock,
+            at,
+            latest: clock,
+        });
+        at
     }
 }
 
@@ -179,49 +206,65 @@ mod tests {
         assert_eq!(pending.pop(1).map(|(_, last)| last.len()), Some(2 * PACKET));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn each_datagram_has_its_instant_and_errors_do_not_add_up() {
-        let start = Instant::now();
-        let mut release = Release {
-            delay: Duration::from_millis(200),
+    const MS: i64 = 27_000;
+
+    fn release() -> Release {
+        let [delay, jitter] = [150, 50].map(Duration::from_millis);
+        Release {
+            delay,
+            jitter,
             anchor: None,
-        };
-        for datagram in 0..1000 {
-            let clock = 5_000_000 + datagram * 7 * 27_000;
-            // Woken late each time, as timers do.
-            let due = release.due(clock, Instant::now());
-            sleep_until(due + Duration::from_micros(700)).await;
-            let expected = Duration::from_millis(200 + 7 * datagram as u64);
-            assert_eq!(due - start, expected);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_a_stall_or_on_another_time_base_time_starts_anew() {
+    async fn each_datagram_has_its_instant_and_errors_do_not_add_up() {
+        let start = Instant::now();
+        let mut release = release();
+        for datagram in 0..1000 {
+            let due = release.due(5_000_000 + datagram * 7 * MS, Instant::now());
+            // Woken late each time, as timers do.
+            sleep_until(due + Duration::from_micros(700)).await;
+            assert_eq!(
+                due - start,
+                Duration::from_millis(200 + 7 * datagram as u64)
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lost_time_is_not_caught_up() {
+        let (start, ms) = (Instant::now(), Duration::from_millis);
+        let mut release = release();
+        assert_eq!(release.due(0, start), start + ms(200));
+        let late = start + ms(400);
+        assert_eq!(
+            release.due(180 * MS, late),
+            start + ms(380),
+            "a little late is sent at once"
+        );
+        assert_eq!(
+            release.due(200 * MS, late + ms(60)),
+            late + ms(60),
+            "60 ms are lost"
+        );
+        assert_eq!(
+            release.due(201 * MS, late + ms(60)),
+            late + ms(61),
+            "and stay lost"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_time_base_starts_anew() {
         let now = Instant::now();
-        let delay = Duration::from_millis(200);
-        let mut release = Release {
-            delay,
-            anchor: None,
-        };
-        release.due(0, now);
-        let late = now + Duration::from_millis(900);
-        assert_eq!(
-            release.due(27_000, late),
-            now + delay + Duration::from_millis(1),
-            "catches up"
-        );
-        let stalled = now + Duration::from_secs(60);
-        assert_eq!(release.due(54_000, stalled), stalled + delay);
-        assert_eq!(
-            release.due(9_000_000_000, stalled),
-            stalled + delay,
-            "far ahead"
-        );
-        assert_eq!(release.due(5, stalled), stalled + delay, "back");
-        assert_eq!(
-            release.due(5 + 27_000, stalled),
-            stalled + delay + Duration::from_millis(1)
-        );
+        let mut release = release();
+        for clock in [0, 9_000_000_000, 5] {
+            assert_eq!(release.due(clock, now), now + Duration::from_millis(200));
+            assert_eq!(
+                release.due(clock + MS, now),
+                now + Duration::from_millis(201)
+            );
+        }
     }
 }

@@ -206,7 +206,7 @@ async fn what_is_live_is_listed_as_it_comes_and_goes() {
     let url = relay.url();
     let list = ["announced", "--connect", &url, "--tls-insecure"];
     let mut everything = start(&list);
-    let mut elsewhere = start(&[&list[..], &["other"]].concat());
+    let elsewhere = start(&[&list[..], &["other"]].concat());
     let path = clip();
     let publish = [&connect("publish", &url)[..], &[path.to_str().unwrap()]].concat();
     let publishing = start(&publish);
