@@ -364,6 +364,10 @@ impl Export {
         if is_ahead(track, need) || track.is_absent {
             return true;
         }
+        if track.is_video() {
+            // Its groups stay open for long: that one is begun says nothing of what is in it.
+            return false;
+        }
         let anchor = |(time, anchors): &(i64, Anchors)| {
             let passed = need.is_none_or(|need| *time >= need);
             passed

@@ -45,7 +45,10 @@ impl Table {
                 Ok(Self {
                     key,
                     frames: Sequence::new(broadcast, &table.track, Subscription::default())?,
-                    interval: table.interval.map(|ms| i64::from(ms.max(25)) * MILLISECOND),
+                    // A slot less, for where in its slot a table comes to lie.
+                    interval: table
+                        .interval
+                        .map(|ms| (i64::from(ms) * MILLISECOND - 2 * SLOT).max(SLOT)),
                     coming: Vec::new(),
                     current: Vec::new(),
                     is_news: false,

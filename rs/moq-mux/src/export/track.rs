@@ -137,6 +137,11 @@ impl TrackIn {
         matches!(self.described.kind, Kind::Pes { .. } | Kind::Section)
     }
 
+    /// Whether groups hold many units.
+    pub(super) fn is_video(&self) -> bool {
+        matches!(self.described.kind, Kind::Video { .. })
+    }
+
     fn frame(&mut self, first: bool, payload: Bytes, beside: Option<Bytes>) -> Result<()> {
         let (micros, unit) = container::split(payload)?;
         let pts = ticks_90k_from_micros(i64::try_from(micros).unwrap_or(i64::MAX));
