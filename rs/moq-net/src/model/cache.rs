@@ -7,11 +7,11 @@
 //! holds no reference here: it remembers a [`Place`], and if that group has gone meanwhile it seeks instead. So adding,
 //! removing and reading are O(1) or O(log n) whatever is cached, and a run of removed groups costs a reader nothing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::group::GroupShared;
 use super::pool::PoolKey;
+use super::runs::Runs;
 use super::slots::Slots;
 
 /// No node.
@@ -71,8 +71,8 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Cache {
     nodes: Slots<Node>,
-    by_arrival: BTreeMap<u64, u32>,
-    by_sequence: BTreeMap<u64, u32>,
+    by_arrival: Runs<u32>,
+    by_sequence: Runs<u32>,
     /// `next` is the first node, `prev` the last.
     arrival: Links,
     order: Links,
@@ -87,8 +87,8 @@ impl Cache {
         };
         Self {
             nodes: Slots::new(),
-            by_arrival: BTreeMap::new(),
-            by_sequence: BTreeMap::new(),
+            by_arrival: Runs::new(),
+            by_sequence: Runs::new(),
             arrival: ends,
             order: ends,
             next_stamp: 1,
@@ -117,8 +117,7 @@ impl Cache {
             true => self.order.prev,
             false => self
                 .by_sequence
-                .range(..sequence)
-                .next_back()
+                .below(sequence)
                 .map_or(NONE, |(_, &index)| index),
         };
         let after = self
@@ -151,8 +150,8 @@ impl Cache {
     pub(super) fn remove(&mut self, place: Place) -> Option<Node> {
         self.find(place)?;
         let node = self.nodes.remove(place.index)?;
-        self.by_arrival.remove(&node.stamp);
-        self.by_sequence.remove(&node.sequence);
+        self.by_arrival.remove(node.stamp);
+        self.by_sequence.remove(node.sequence);
         *self.arrival_next(node.arrival.prev) = node.arrival.next;
         *self.arrival_prev(node.arrival.next) = node.arrival.prev;
         *self.order_next(node.order.prev) = node.order.next;
@@ -185,7 +184,7 @@ impl Cache {
         if self.newest()?.sequence < sequence {
             return None;
         }
-        self.at(*self.by_sequence.get(&sequence)?)
+        self.at(*self.by_sequence.get(sequence)?)
     }
 
     /// The group at `place`. O(1).
@@ -220,7 +219,7 @@ impl Cache {
                 } else if place.stamp >= last.stamp {
                     NONE
                 } else {
-                    *self.by_arrival.range(place.stamp + 1..).next()?.1
+                    *self.by_arrival.at_or_above(place.stamp + 1)?.1
                 }
             }
         };
@@ -239,7 +238,7 @@ impl Cache {
                 } else if sequence > newest.sequence {
                     NONE
                 } else {
-                    *self.by_sequence.range(sequence..).next()?.1
+                    *self.by_sequence.at_or_above(sequence)?.1
                 }
             }
         };

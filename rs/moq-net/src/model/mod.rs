@@ -9,7 +9,7 @@
 //! | `broadcast`, `usage` | the tracks of a broadcast, requests for unknown ones, whether any is in use |
 //! | `track`, `state` | a track's producer; what producer and subscribers share, under one lock |
 //! | `demand`, `audience` | what one subscriber asks for and the sum of all; a track's subscriptions |
-//! | `cache`, `slots`, `lateness` | groups threaded by arrival and by sequence; their storage; how old each is |
+//! | `cache`, `slots`, `runs`, `lateness` | groups threaded by arrival and by sequence; their storage and index; how old each is |
 //! | `arrival`, `ordered`, `counts` | the two cursors, and what became of the groups they passed |
 //! | `group`, `frame`, `datagram` | what a track carries |
 //! | `fetch` | groups asked for by number that aren't cached |
@@ -58,6 +58,7 @@ mod ordered;
 mod origin;
 mod pool;
 mod route;
+mod runs;
 mod slots;
 mod state;
 mod track;

@@ -7,7 +7,6 @@
 //! A track's newest group is never in the list, so it is never given up. Each write evicts at most
 //! [`EVICTIONS_PER_WRITE`] groups: the budget may be passed for a few writes by what one large frame brought.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -15,6 +14,7 @@ use std::time::Duration;
 
 use super::cache::Place;
 use super::lock;
+use super::runs::Runs;
 use super::state::TrackShared;
 use crate::Error;
 
@@ -36,10 +36,9 @@ struct PoolShared {
 }
 
 /// Groups that may be given up, by the order in which they were superseded.
-#[derive(Default)]
 struct List {
     next: u64,
-    entries: BTreeMap<u64, Entry>,
+    entries: Runs<Entry>,
 }
 
 struct Entry {
@@ -65,7 +64,10 @@ impl Pool {
                 capacity,
                 used: AtomicU64::new(0),
                 now: AtomicU64::new(0),
-                list: Mutex::default(),
+                list: Mutex::new(List {
+                    next: 0,
+                    entries: Runs::new(),
+                }),
             }),
         }
     }
@@ -121,7 +123,8 @@ impl Pool {
 
     /// Takes a group off the list. O(log groups).
     pub(super) fn unlist(&self, key: PoolKey) {
-        lock(&self.shared.list).entries.remove(&key.0);
+        let entry = lock(&self.shared.list).entries.remove(key.0);
+        drop(entry);
     }
 
     /// Brings the pool back towards its budget. Call after growing, holding no lock of the model. Costs one load when
@@ -140,8 +143,8 @@ impl Pool {
 
     fn pop(&self, due: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let mut list = lock(&self.shared.list);
-        let first = list.entries.first_entry()?;
-        due(first.get()).then(|| first.remove())
+        let (key, _) = list.entries.first().filter(|(_, entry)| due(entry))?;
+        list.entries.remove(key)
     }
 
     #[cfg(test)]
