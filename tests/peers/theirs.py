@@ -192,19 +192,22 @@ class Reader:
 async def group(inner):
     frames, size, outcome = [], 0, "whole"
     try:
-        while (frame := await read_frame(inner)) is not None:
+        frame = await inner.read_frame()
+        while frame is not None:
             size += len(frame.payload)
             if size <= 200:
                 frames.append((frame.timestamp_us // 1000, frame.payload.decode()))
+            frame = await read_on(inner)
     except moq.Error as error:
         outcome = repr(error)
     return inner.sequence, frames, size, outcome
 
 
-async def read_frame(inner):
-    """Their reader isn't woken when its group is aborted, so it has to ask again."""
+async def read_on(inner):
+    """Their reader isn't woken when its group is aborted, so it has to ask again; not sooner than any frame takes, as what
+    is cut short is lost."""
     while True:
         try:
-            return await asyncio.wait_for(inner.read_frame(), 0.3)
+            return await asyncio.wait_for(inner.read_frame(), 1)
         except asyncio.TimeoutError:
             pass
