@@ -20,3 +20,8 @@ pub mod ts;
 mod error;
 
 pub use error::{Error, Result};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
