@@ -44,7 +44,7 @@ impl Output {
     async fn grades_well(&self) {
         let ended = run(&["check", "--json", &self.path]).await;
         let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-        assert_eq!(report["constant_rate"], true);
+        assert_eq!(report["constant_rate"], true, "{report}");
         assert!(
             report["clocks"][0]["accuracy_ns"].as_f64().unwrap() <= 37.0,
             "{report}"
