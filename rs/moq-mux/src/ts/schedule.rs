@@ -2,7 +2,7 @@
 //!
 //! Each lane is a PID and keeps its own order. Deadlines decide across lanes, ties go to the lower PID, so the outcome
 //! follows from decode times and never from who arrived first or who was added first. A lane is admitted as far as
-//! - its transport buffer drains ([`TransportBuffer`]; the clock packet counts),
+//! - its transport buffer drains (`tstd::TransportBuffer`; the clock packet counts),
 //! - its main buffer has room at the moment each packet may arrive at the earliest, units leaving at their decode times
 //!   inside the slot included,
 //! - its units are within their lead, before which they are not sent.
