@@ -3,6 +3,9 @@
 //! Two levels of 256: a page for every high byte in use, and a bit for every page and every priority that has groups.
 //! Whatever their number, finding the highest priority or the front of any is O(1), and so is coming and going. That a page
 //! has no groups left is seen when it would be the highest. Called by `ring`. May not know what a group is.
+//!
+//! Chosen by count (`bench/schedule group_priority flip`, in place of this file, instructions a move): a `BTreeMap` 148 to
+//! 168 and 267 for a flip, a sorted `Vec` 124 to 144 and 168, this 72 to 93 and 79; flat over 16 to 65,536 groups all three.
 
 use super::slab::NIL;
 
