@@ -12,8 +12,8 @@ use super::packet::PACKET;
 const BIN: i64 = 2_250;
 const LEAD: i64 = 36_000;
 
-/// Bins kept: longer stretches than 6.4 s say no more than the mean does.
-const BINS: usize = 256;
+/// Bins kept: longer stretches than 12.8 s say no more than the mean does.
+const BINS: usize = 512;
 
 /// How far behind the newest unit another may still come, in bins: 4 s.
 const OPEN: usize = 160;
@@ -93,14 +93,8 @@ impl Peak {
             let last = self.closed;
             self.closed += 1;
             let mut packets = 0;
-            let mut judged = 0;
             for (length, index) in (0..=last).rev().enumerate().take(BINS) {
                 packets += self.bins[index];
-                // Every length up to 0.4 s, then ever sparser: a stretch between two is within an eighth of one.
-                if length >= 16 && length - judged < length / 8 && index > 0 {
-                    continue;
-                }
-                judged = length;
                 // Units lie anywhere in a bin: the first may be due at its very end, the last at the very start of its own.
                 let ticks = length as i64 * BIN + LEAD;
                 let (most, over) = self.worst.unwrap_or((0, 1));
